@@ -24,7 +24,7 @@ import numpy as np
 from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary
-from capscope.logic.footprint import variable_names
+from capscope.logic.footprint import Footprint
 from capscope.problem.attempt import Ending
 from capscope.wording import first_few, joined
 
@@ -303,7 +303,7 @@ class _Request:
     def __init__(self, intent: Intent, groups: ExactlyOne, vocabulary: Vocabulary) -> None:
         self._intent, self._groups, self._vocabulary = intent, groups, vocabulary
         self.holds = intent.test(vocabulary)
-        self._variables = dict(zip(intent.objects, variable_names(vocabulary), strict=False))
+        self._variables = Footprint(intent, vocabulary).variables
         self._types = {vocabulary.objects[name] for name in intent.objects}
         self.text = str(intent.renamed(self._lifted))
         self._atoms: dict[Atom, State] = {}

@@ -33,6 +33,7 @@ from capscope.journal.run_meta import (
     StopReason,
     Usage,
 )
+from capscope.journal.settings import Settings
 from capscope.logic import ExpectedEffects, Intent, State
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.phases import begin_phase
@@ -275,6 +276,7 @@ class RunFacts:
             beginnings=self.initial_positions.states,
             endings=pair_endings(self.executions, self.capabilities, self.graph.vocabulary),
             drift=self.drift,
+            use_length=self.identity.settings.use_length or Settings().use_length,
         )
 
     @cached_property

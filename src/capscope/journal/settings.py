@@ -163,6 +163,15 @@ class Settings:
                 raise CapscopeError(f"{named(declared)} must be {bound}, not {value}")
 
     @property
+    def use_length(self) -> int:
+        """The maximum number of requests in a sequence that is drawn as in use: by an audit.
+
+        Use is modelled as random requests, one after the other, from an initial position. It is 0
+        if audits draw single requests in any state instead.
+        """
+        return min(self.audit_length, self.scope or self.audit_length)
+
+    @property
     def batch_size(self) -> int:
         """The number of draws chosen together."""
         return self.batch or 1

@@ -43,6 +43,15 @@ class Footprint:
         return self.intent.objects
 
     @cached_property
+    def variables(self) -> dict[str, str]:
+        """A variable for each of the objects."""
+        return dict(zip(self.objects, variable_names(self.vocabulary), strict=False))
+
+    def lift(self, atom: Atom) -> Atom:
+        """Replace the objects of the intent by variables."""
+        return Atom(atom.predicate, tuple(self.variables.get(o, o) for o in atom.arguments))
+
+    @cached_property
     def form(self) -> object:
         """Equal for intents that differ only in objects of the same types."""
         place = {name: i for i, name in enumerate(self.objects)}

@@ -67,7 +67,7 @@ class AdaptiveStrategy:
     def __init__(self, context: StrategyContext) -> None:
         self._context = context
         settings = context.settings
-        self._length = min(settings.audit_length, settings.scope or settings.audit_length)
+        self._length = settings.use_length
         self.longest_draw = max(self._length, 1)
         graph = context.graph
         self.model = LearnedModel(graph, context.seed)

@@ -60,4 +60,4 @@ def test_visits_are_those_of_random_requests_from_the_beginning(seed):
                     end = graph.nodes[effect.apply(node.state)]
                     after[end] = after.get(end, 0) + part * n / pair.total
         now = after
-    assert KnownSteps(nodes).visits([nodes[0].state]) == pytest.approx(expected)
+    assert KnownSteps(nodes).visits([nodes[0].state], 5) == pytest.approx(expected)

@@ -27,6 +27,7 @@ from capscope.insight.findings.context import FindingContext, FindingKind, PairE
 from capscope.insight.findings.failures import DROP, FAILURE
 from capscope.insight.findings.finding import Example, Finding
 from capscope.insight.findings.side_effects import SIDE_EFFECT
+from capscope.journal.settings import Settings
 from capscope.logic import Effect, State
 from capscope.model import StateGraph
 from capscope.registry import Registry
@@ -101,6 +102,7 @@ def find_findings(
     beginnings: Iterable[State] = (),
     endings: PairEndings | None = None,
     drift: Drift | None = None,
+    use_length: int = Settings().use_length,
     kinds: Sequence[FindingKind] | None = None,
 ) -> list[Finding]:
     """List the findings in what was learned, the most harmful first.
@@ -110,9 +112,12 @@ def find_findings(
         beginnings: The states in which runs begin; the first state seen unless given.
         endings: How the executions of each pair ended.
         drift: How the agent changed during the run, if it did.
+        use_length: The number of requests in a row that use is modelled as.
         kinds: The kinds of findings to look for; all registered ones unless given.
     """
-    context = FindingContext(graph, beginnings=beginnings, endings=endings, drift=drift)
+    context = FindingContext(
+        graph, beginnings=beginnings, endings=endings, drift=drift, use_length=use_length
+    )
     searched = list(FINDING_KINDS.all.values()) if kinds is None else kinds
     budget = ErrorBudget(ERROR_RATE, len(searched))
     found: list[Finding] = []

@@ -25,15 +25,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from capscope.insight.findings.case import Case
 from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.failures import fair_states
 from capscope.insight.findings.families import Family, Instance, Topic
 from capscope.insight.findings.finding import (
     LEAST_RATE,
-    MOST_EXAMPLES,
     Clause,
     Finding,
-    conditional,
     is_often_spared,
     more_than_luck,
 )
@@ -45,7 +44,6 @@ from capscope.stats.error_budget import ERROR_RATE, Share
 from capscope.stats.fisher_test import log_p_value
 from capscope.stats.split_search import price
 
-_LETTERS = "xyzuvw"
 _SEVERAL = 3
 """Executions of one request from which on they must agree with the others."""
 
@@ -62,10 +60,9 @@ def find_collateral(
     context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
 ) -> list[Finding]:
     """Find the changes of objects that a request does not mention."""
-    footprints = [Footprint(intent, context.vocabulary) for intent in context.intents]
-    questions = list(_questions(context, footprints))
+    questions = list(_questions(context))
     threshold = share.threshold(max(len(questions), 1))
-    found = (_answer(context, footprints, question, threshold) for question in questions)
+    found = (_answer(context, question, threshold) for question in questions)
     return [finding for finding in found if finding is not None]
 
 
@@ -77,16 +74,14 @@ COLLATERAL = FindingKind(
 )
 
 
-def _questions(
-    context: FindingContext, footprints: Sequence[Footprint]
-) -> Iterator[_CollateralQuestion]:
+def _questions(context: FindingContext) -> Iterator[_CollateralQuestion]:
     """Yield each change of other objects that a pair made, and did without by a part of the rest.
 
     Another way to achieve the intent may change other objects and is no slip.
     """
     forms: dict[object, list[int]] = {}
     shapes: dict[object, set[Shape]] = {}
-    for capability, footprint in enumerate(footprints):
+    for capability, footprint in enumerate(context.footprints):
         forms.setdefault(footprint.form, []).append(capability)
         own = shapes.setdefault(footprint.form, set())
         for node, pair in context.tried[capability]:
@@ -110,29 +105,24 @@ def _shapes(context: FindingContext, footprint: Footprint, effect: Effect) -> fr
 
 
 def _answer(
-    context: FindingContext,
-    footprints: Sequence[Footprint],
-    question: _CollateralQuestion,
-    threshold: float,
+    context: FindingContext, question: _CollateralQuestion, threshold: float
 ) -> Finding | None:
-    counts = _counts(context, footprints, question)
+    counts = _counts(context, question)
     hits, draws = counts.pooled
     if not hits:
         return None
-    own = len(footprints[question.capabilities[0]].own_atoms)
+    own = len(context.footprints[question.capabilities[0]].own_atoms)
     when, inside = _condition(counts, own)
     if evidence_above(*inside.pooled, LEAST_RATE) - price(1, inside.selected_from) < threshold:
         when, inside = (), counts
         if evidence_above(hits, draws, LEAST_RATE) < threshold:
             return None
-    if not _avoidable(context, footprints, question, inside):
+    if not _avoidable(context, question, inside):
         return None
-    return _finding(context, footprints, question, counts, inside, when)
+    return _finding(context, question, counts, inside, when)
 
 
-def _counts(
-    context: FindingContext, footprints: Sequence[Footprint], question: _CollateralQuestion
-) -> EventCounts:
+def _counts(context: FindingContext, question: _CollateralQuestion) -> EventCounts:
     """Count for each pair how often some other object changed.
 
     Features are the atoms about the intent's own objects, and those about objects of other types.
@@ -141,7 +131,7 @@ def _counts(
     rows: list[tuple[int, int]] = []
     bits: list[tuple[bool, ...]] = []
     for capability in question.capabilities:
-        footprint = footprints[capability]
+        footprint = context.footprints[capability]
         fair = context.once(fair_states)(capability)
         for node, pair in context.tried[capability]:
             # A request that can do nothing, like one about a mail that is gone, is no contrast.
@@ -156,18 +146,13 @@ def _counts(
             rows.append((hit, pair.total))
             others = (bool(node.state & context.vocabulary.bit[a]) for a in footprint.other_types)
             bits.append((*footprint.own_state(node.state), *others))
-    first = footprints[question.capabilities[0]]
-    names = (*(_lifted(atom, first) for atom in first.own_atoms), *first.other_types)
+    first = context.footprints[question.capabilities[0]]
+    names = (*map(first.lift, first.own_atoms), *first.other_types)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     shape = (len(pairs), len(names))
     features = np.array(bits, dtype=bool).reshape(shape)
     alike = np.zeros(len(pairs), dtype=np.int64)  # each pair has one row
     return EventCounts(tuple(pairs), columns[:, 0], columns[:, 1], names, features, alike)
-
-
-def _lifted(atom: Atom, footprint: Footprint) -> Atom:
-    variables = dict(zip(footprint.objects, _LETTERS, strict=False))
-    return Atom(atom.predicate, tuple(variables[o] for o in atom.arguments))
 
 
 def _condition(counts: EventCounts, own: int) -> tuple[tuple[Clause, ...], EventCounts]:
@@ -199,29 +184,24 @@ def _condition(counts: EventCounts, own: int) -> tuple[tuple[Clause, ...], Event
     return (Clause((literal,)),), within
 
 
-def _avoidable(
-    context: FindingContext,
-    footprints: Sequence[Footprint],
-    question: _CollateralQuestion,
-    inside: EventCounts,
-) -> bool:
+def _avoidable(context: FindingContext, question: _CollateralQuestion, inside: EventCounts) -> bool:
     """Return whether executions of each request spare other objects, and surely not by luck."""
     caused: Counter[int] = Counter()
     spared: Counter[int] = Counter()
     for (capability, state), hits in zip(inside.pairs, inside.hits.tolist(), strict=True):
         if hits:
             caused[capability] += hits - 1
-            spared[capability] += _spared(context, footprints[capability], question, state)
+            spared[capability] += _spared(context, capability, question, state)
     return more_than_luck(spared.total(), caused.total()) and all(
         is_often_spared(spared[c], caused[c]) for c in caused if caused[c] >= _SEVERAL
     )
 
 
 def _spared(
-    context: FindingContext, footprint: Footprint, question: _CollateralQuestion, state: State
+    context: FindingContext, capability: int, question: _CollateralQuestion, state: State
 ) -> int:
     """Count executions that achieved the intent by a part of what others changed, without it."""
-    capability = context.graph.index[footprint.intent]
+    footprint = context.footprints[capability]
     counts = context.pair(capability, state).counts
     achieving = [e for e in counts if context.holds(capability, e.apply(state))]
     shown = {e for e in achieving if question.shape in _shapes(context, footprint, e)}
@@ -238,54 +218,29 @@ def _shown_by_several(counts: EventCounts) -> bool:
 
 def _finding(
     context: FindingContext,
-    footprints: Sequence[Footprint],
     question: _CollateralQuestion,
     counts: EventCounts,
     inside: EventCounts,
     when: tuple[Clause, ...],
 ) -> Finding:
     asked = dict.fromkeys(capability for capability, _ in inside.pairs)
-    family = Family(
-        tuple(
-            Instance(Topic(c), dict(zip(footprints[c].objects, _LETTERS, strict=False)))
-            for c in asked
-        )
-    )
+    variables = {c: context.footprints[c].variables for c in asked}
+    named = {name for own in variables.values() for name in own.values()}
+    if not any(named & set(x.atom.arguments) for clause in when for x in clause.term):
+        # The condition does not tell objects apart, so it is about these requests only.
+        counts = counts.where(np.array([c in asked for c, _ in counts.pairs], dtype=bool))
+    family = Family(tuple(Instance(Topic(c), own) for c, own in variables.items()))
+    case = Case(family, counts, inside, when)
     predicate, positive = question.shape
     types = next(p.types for p in context.vocabulary.predicates if p.name == predicate)
-    others = tuple(f"{kind}'" for kind in types)
-    literal = Literal(Atom(predicate, others), positive)
-    rest = replace(counts.without(inside), selected_from=inside.selected_from)
-    if not any(set(_LETTERS) & set(x.atom.arguments) for clause in when for x in clause.term):
-        # The condition does not tell objects apart, so it is about these requests only.
-        rest = rest.where(np.array([c in asked for c, _ in rest.pairs], dtype=bool))
-    against = rest.rate if len(rest.pairs) else None
-    elsewhere = "" if against is None else f"; otherwise {against.text}"
-    (request,) = family.asked(context.intents)
-    sentence = (
-        f"Asked for {request}{conditional(when)}{family.bindings}, the agent also causes "
-        f"{Literal(Atom(predicate, types), positive)} for an object that was not mentioned: "
-        f"probability {inside.rate.text}{elsewhere}."
-    )
+    changed = Literal(Atom(predicate, types), positive)
+    does = f"also causes {changed} for an object that was not mentioned"
     hits = [
         (capability, state, effect)
         for capability, state in inside.pairs
         for effect in context.pair(capability, state).counts
-        if question.shape in _shapes(context, footprints[capability], effect)
+        if question.shape in _shapes(context, context.footprints[capability], effect)
     ]
-    strength = inside.rate.low if against is None else against.gap_to(inside.rate)
-    return Finding(
-        COLLATERAL.name,
-        tuple(context.intents[c] for c in asked),
-        sentence,
-        inside.rate,
-        against,
-        when,
-        (literal,),
-        tuple(
-            context.example(c, state, effect.apply(state))
-            for c, state, effect in context.nearest_first(hits)[:MOST_EXAMPLES]
-        ),
-        frozenset(inside.pairs),
-        strength,
-    )
+    others = Literal(Atom(predicate, tuple(f"{kind}'" for kind in types)), positive)
+    sentence = case.sentence(context, does)
+    return case.finding(context, COLLATERAL.name, sentence, (others,), hits)

@@ -28,7 +28,9 @@ from capscope.insight.drift import Drift
 from capscope.insight.findings.finding import Example, Finding
 from capscope.insight.findings.known_steps import KnownSteps
 from capscope.insight.ways import KnownWays
+from capscope.journal.settings import Settings
 from capscope.logic import Atom, Effect, ExactlyOne, State
+from capscope.logic.footprint import Footprint
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
@@ -83,12 +85,14 @@ class FindingContext:
         beginnings: Iterable[State] = (),
         endings: PairEndings | None = None,
         drift: Drift | None = None,
+        use_length: int = Settings().use_length,
     ) -> None:
         self.graph = graph
         first = graph.first_state
         self.beginnings = tuple(beginnings) or (() if first is None else (first,))
         self.endings = endings
         self.drift = drift
+        self._use_length = use_length
         self.nodes = list(graph.nodes.values())
         self.vocabulary, self.intents = graph.vocabulary, graph.capabilities
         self._tests = [intent.test(self.vocabulary) for intent in self.intents]
@@ -117,7 +121,7 @@ class FindingContext:
     @cached_property
     def visits(self) -> Floats:
         """How often each state is met in use."""
-        return self.steps.visits(self.beginnings)
+        return self.steps.visits(self.beginnings, self._use_length)
 
     @cached_property
     def known_ways(self) -> KnownWays:
@@ -139,6 +143,11 @@ class FindingContext:
     def atom_index(self) -> dict[Atom, int]:
         """The index of each atom."""
         return {atom: i for i, atom in enumerate(self.vocabulary.atoms)}
+
+    @cached_property
+    def footprints(self) -> list[Footprint]:
+        """The footprint of each capability."""
+        return [Footprint(intent, self.vocabulary) for intent in self.intents]
 
     def atoms_of(self, name: str) -> Sequence[Atom]:
         """Return the atoms that mention an object."""

@@ -163,15 +163,6 @@ def families(context: FindingContext, topics: Sequence[Topic]) -> list[Family]:
     return [*general, *alone]
 
 
-def lifted_request(context: FindingContext, capability: int) -> tuple[object, Instance]:
-    """Return a request with variables for all objects: what is asked for, and the instance."""
-    topic = Topic(capability)
-    objects = _objects(context, topic)
-    types = sorted({context.vocabulary.objects[o] for o in objects})
-    instance = _instance(context, topic, objects, types)
-    return _key(context, instance), instance
-
-
 def _without_constants(context: FindingContext, members: Sequence[Instance]) -> Family:
     """Make a family; a variable that always stands for the same object is that object."""
     kept = [

@@ -11,10 +11,6 @@ from capscope.logic import State
 from capscope.model.state_graph import StateNode
 from capscope.stats.arrays import Floats, Integers, Mask
 
-_REQUESTS = 5
-"""Use is modelled as this many requests one after the other, as in an audit."""
-
-
 FAR = 1 << 30
 
 
@@ -42,7 +38,7 @@ class KnownSteps:
     def _leaving(self) -> Floats:
         return np.bincount(self._begins, self._shares, len(self.index)).astype(np.float64)
 
-    def visits(self, beginnings: Iterable[State]) -> Floats:
+    def visits(self, beginnings: Iterable[State], requests: int) -> Floats:
         """Return how often each state is met: the share of all requests that are made in it.
 
         Requests are random, in sequences from the beginnings. One that was never made in a state is
@@ -56,11 +52,11 @@ class KnownSteps:
             start[:1] = 1
         now = start / max(start.sum(), 1)
         total = np.zeros(len(self.index))
-        for _ in range(_REQUESTS):
+        for _ in range(requests):
             total += now
             moved = np.bincount(self._ends, now[self._begins] * self._shares, len(now))
             now = now * (1 - self._leaving) + moved
-        shares: Floats = total / _REQUESTS
+        shares: Floats = total / requests
         return shares
 
     def can_reach(self, goal: Mask) -> Mask:

@@ -41,7 +41,6 @@ from capscope.insight.findings.families import (
     agree,
     families,
     ground_clauses,
-    lifted_request,
     negates,
 )
 from capscope.insight.findings.finding import LEAST_RATE, Clause, Finding, more_than_luck
@@ -378,10 +377,9 @@ class OtherObjects:
     def __init__(self, context: FindingContext, caused: Sequence[CausedLiterals]) -> None:
         self._context = context
         self._caused = caused
-        self._requests = [lifted_request(context, c) for c in range(len(context.intents))]
         self._alike: dict[object, list[int]] = {}
-        for capability, (shape, _) in enumerate(self._requests):
-            self._alike.setdefault(shape, []).append(capability)
+        for capability, footprint in enumerate(context.footprints):
+            self._alike.setdefault(footprint.form, []).append(capability)
         self._compared: dict[tuple[object, Literal], list[Topic]] = {}
 
     def compared(self, capability: int, literal: Literal) -> list[Topic]:
@@ -390,18 +388,19 @@ class OtherObjects:
         Empty if it does not depend on the objects, or if none of them was spared: no capability
         achieved its intent without what corresponds to the literal.
         """
-        shape, instance = self._requests[capability]
-        if instance.variables.keys().isdisjoint(literal.atom.arguments):
+        footprint = self._context.footprints[capability]
+        if set(footprint.objects).isdisjoint(literal.atom.arguments):
             return []
-        lifted = Literal(instance.lift(literal.atom), literal.positive)
-        if (shape, lifted) not in self._compared:
-            topics = [topic for c in self._alike[shape] if (topic := self._topic(c, lifted))]
+        key = footprint.form, Literal(footprint.lift(literal.atom), literal.positive)
+        if key not in self._compared:
+            alike = self._alike[footprint.form]
+            topics = [topic for c in alike if (topic := self._topic(c, key[1]))]
             is_spared = any(self._achieves_without(topic) for topic in topics)
-            self._compared[shape, lifted] = topics if is_spared else []
-        return self._compared[shape, lifted]
+            self._compared[key] = topics if is_spared else []
+        return self._compared[key]
 
     def _topic(self, capability: int, lifted: Literal) -> Topic | None:
-        _, instance = self._requests[capability]
+        instance = Instance(Topic(capability), self._context.footprints[capability].variables)
         literal = Literal(instance.ground(lifted.atom), lifted.positive)
         if literal.atom not in self._context.atom_index or not self._context.tried[capability]:
             return None

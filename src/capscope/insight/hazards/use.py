@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.run_meta import RunMeta
 from capscope.logic import Effect, Intent, Vocabulary
 from capscope.stats import mean_bounds
 from capscope.stats.arrays import Integers, Mask
@@ -76,7 +75,8 @@ class UseSample:
 
 def sample_use(run: RunFacts) -> UseSample:
     """Return the executions of a run that were drawn as in use."""
-    settings, length = run.identity.settings, audited_length(run.meta)
+    settings = run.identity.settings
+    length = settings.use_length
     missing = run.claim_withheld or ""
     if claim_of(run.identity.strategy) is not Claim.AUDITED:
         missing = f"only audits draw as in use, and the strategy {run.identity.strategy} makes none"
@@ -101,12 +101,6 @@ def sample_use(run: RunFacts) -> UseSample:
     many = f"in sequences of 1 to {length} random capabilities"
     of = "of a random capability" if length == 1 else many
     return UseSample(rows, share, f"{of} from the beginning")
-
-
-def audited_length(meta: RunMeta) -> int:
-    """Return how many capabilities an audit requests at most, one after the other."""
-    settings = meta.identity.settings
-    return min(settings.audit_length, settings.scope or settings.audit_length)
 
 
 def _last_of_audits(table: ExecutionTable, cut: set[tuple[int, int]]) -> Integers:
