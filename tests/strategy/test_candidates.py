@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from capscope.logic import Effect, Intent
 from capscope.model import LearnedModel, StateGraph
+from capscope.model.transitions import DistancesFromStart
 from capscope.strategy import candidates as module
 from capscope.strategy.candidates import Candidates, where_equal
-from capscope.strategy.relevance import Distances
 from support.chance_worlds import ASKED, DONE
 from support.chance_worlds import WORDS as CHANCES
 from support.pursuing_agents import (
@@ -30,7 +30,7 @@ class Asking:
 
     def __init__(self, pairs=(), scope=0):
         self.graph = graph_of(transitions(PURSUED, pairs))
-        self.distances = Distances(self.graph, [DELIVERY.start])
+        self.distances = DistancesFromStart(self.graph, [DELIVERY.start])
         self.distances.observe([(state, 0) for state in self.graph.nodes])
         self.model = LearnedModel.fitted(self.graph)
         self.candidates = Candidates(self.model, self.distances, scope, seed=0)
@@ -234,7 +234,7 @@ def chance_candidates(done, nothing):
     """Return the candidates of one state, after some draws of one capability."""
     graph = StateGraph(CHANCES, [ASKED])
     graph.update({(0, 0, DONE.apply(0)): done, (0, 0, 0): nothing})
-    return Candidates(LearnedModel.fitted(graph), Distances(graph, [0]), 0, seed=0)
+    return Candidates(LearnedModel.fitted(graph), DistancesFromStart(graph, [0]), 0, seed=0)
 
 
 def test_the_expected_error_of_odds_falls_with_the_draws():
@@ -262,7 +262,7 @@ def test_when_all_was_tried_pairs_with_few_draws_of_their_own_are_asked_again(mo
     done = DONE.apply(0)
     graph = StateGraph(CHANCES, [ASKED])
     graph.update({(0, 0, done): 900, (0, 0, 0): 100, (done, 0, 0): 3, (done, 0, done): 1})
-    candidates = Candidates(LearnedModel.fitted(graph), Distances(graph, [0]), 0, seed=0)
+    candidates = Candidates(LearnedModel.fitted(graph), DistancesFromStart(graph, [0]), 0, seed=0)
     asked = Counter(candidates.uncertain_odds(1, rng(seed))[0].state for seed in range(100))
     assert asked[done] > 90
 

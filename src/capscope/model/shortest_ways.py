@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from capscope.model.transitions import spans
 from capscope.stats.arrays import Floats, Integers, Mask
 
 UNKNOWN = -1
@@ -90,7 +91,7 @@ class Edges:
     def from_rows(self, rows: Integers) -> tuple[Integers, Integers]:
         """Return the edges that begin in some rows, and for each the place of its row in `rows`."""
         begins = np.searchsorted(self.row, rows, side="left")
-        return _spans(begins, np.searchsorted(self.row, rows, side="right"))
+        return spans(begins, np.searchsorted(self.row, rows, side="right"))
 
     @cached_property
     def _incoming(self) -> tuple[Integers, Integers]:
@@ -104,7 +105,7 @@ class Edges:
         """Return the edges that may lead to some rows, and for each the place of its row."""
         ends, edge = self._incoming
         begins = np.searchsorted(ends, rows, side="left")
-        found, place = _spans(begins, np.searchsorted(ends, rows, side="right"))
+        found, place = spans(begins, np.searchsorted(ends, rows, side="right"))
         return edge[found], place
 
     def blocks(self, intents: int) -> Iterator[tuple[slice, slice]]:
@@ -118,14 +119,6 @@ class Edges:
             end = int(self.begins[last]) if last < len(self.begins) else len(self.row)
             yield slice(first, last), slice(begin, end)
             first = last
-
-
-def _spans(begins: Integers, ends: Integers) -> tuple[Integers, Integers]:
-    """List the numbers of some ranges one after another, and for each which range it is from."""
-    times = ends - begins
-    place = np.repeat(np.arange(len(begins)), times)
-    within = np.arange(len(place)) - np.repeat(np.cumsum(times) - times, times)
-    return begins[place] + within, place
 
 
 def by_row(distance: Floats) -> Floats:

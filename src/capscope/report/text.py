@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
-from capscope.insight.ways import Way
 from capscope.logic import Condition, Effect, ExactlyOne, Intent, State, Vocabulary, changes_text
 from capscope.logic.shortest_condition import conditions_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
+from capscope.model.transitions import KnownPath
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
 from capscope.wording import WIDTH, counted, first_few, unbroken, wrapped
@@ -236,7 +236,7 @@ def finding_lines(finding: Finding, always: State = 0) -> Iterator[str]:
         yield from wrapped(way_text(finding.way), "    ", "    ")
 
 
-def way_text(way: Way) -> str:
+def way_text(way: KnownPath) -> str:
     """Say how to get to a state."""
     if not way:
         return "to get there: this is where the run begins"

@@ -31,6 +31,7 @@ from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.run_meta import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import LearnedModel
+from capscope.model.transitions import DistancesFromStart
 from capscope.seeds import child_seed
 from capscope.stats.audit import AuditResult, step_weights
 from capscope.strategy.base import (
@@ -45,7 +46,6 @@ from capscope.strategy.base import (
 )
 from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.hazard_search import HazardSearch
-from capscope.strategy.relevance import Distances
 from capscope.strategy.suspicions import Suspicions
 
 _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
@@ -72,7 +72,7 @@ class AdaptiveStrategy:
         graph = context.graph
         self.model = LearnedModel(graph, context.seed)
         initial = [start.state for start in context.positions.initial]
-        self._distances = Distances(graph, initial)
+        self._distances = DistancesFromStart(graph, initial)
         seed = child_seed(context.seed, _CANDIDATES)
         self._hazards = (
             HazardSearch(self.model, context.hazards, context.seed) if context.hazards else None

@@ -19,10 +19,10 @@ import numpy as np
 
 from capscope.logic import Effect, State
 from capscope.model import LearnedModel, PairStats, StateGraph
+from capscope.model.transitions import DistancesFromStart, predicted_transitions
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.strategy.hazard_search import HazardSearch
-from capscope.strategy.relevance import VISITS, Distances, Flow
 
 _MOST_PAIRS = 100_000
 _MOST_ATOMS = 256  # beyond this many, pairs of atoms are not counted
@@ -32,6 +32,9 @@ _MANY_NEW_PAIRS = 4  # of atoms; more make a state no more novel
 _NEW_STATE_DOUBT = 0.5
 _RELEVANCE = 0.25  # the power of relevance in a score
 _LEAST_RELEVANCE = 0.02
+_DISCOUNT = 0.9  # of visits in use, after each request
+_STEPS = 40  # requests of which use consists
+_VISITS = (1 - _DISCOUNT ** (_STEPS + 1)) / (1 - _DISCOUNT)  # of all states, if none is lost
 _ALIKE = 0.25  # what pairs like one in the batch are still worth
 _HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
 _CERTAIN = 0.01  # a type with one outcome is certain if it is believed to have others less often
@@ -53,7 +56,7 @@ class Candidates:
     def __init__(
         self,
         model: LearnedModel,
-        distances: Distances,
+        distances: DistancesFromStart,
         scope: int,
         seed: int,
         hazards: HazardSearch | None = None,
@@ -115,13 +118,26 @@ class Candidates:
         for capability in range(shape[0]):
             self._predict(capability)
             self._count_literals(capability)
-        flow = Flow(model, self._rows, self._types)
-        initial = model.matrix.rows(s for s, steps in self._distances.of.items() if not steps)
-        visits = flow.expected_visits(initial)
+        visits = self._expected_visits()
         self._relevance = np.maximum(visits / max(visits.max(initial=0.0), 1e-12), _LEAST_RELEVANCE)
-        self._visits = visits / VISITS
+        self._visits = visits / _VISITS
         if self._hazards is not None:
             self._hazards.refresh(self._rows, self._types)
+
+    def _expected_visits(self) -> Floats:
+        """Return how often each state is met in use, later visits discounted.
+
+        Use is modelled as random requests from the beginning. The newest states would be the wrong
+        ones to prefer: in a world with irreversible steps, a run that follows them never comes back
+        to the beginning.
+        """
+        model = self._model
+        initial = [s for s, steps in self._distances.of.items() if not steps and s in self._place]
+        start = np.zeros(len(self._rows))
+        for state in initial:
+            start[self._place[state]] += 1.0 / len(initial)
+        flow = predicted_transitions(model.matrix, model.types, self._rows, self._types)
+        return flow.visits(start, _STEPS, _DISCOUNT)
 
     @property
     def _tried(self) -> Mask:

@@ -45,8 +45,8 @@ def test_the_chain_agrees_with_simulation():
     frequencies = chain.frequencies()
     ends, steps = simulated(PROCESS, {2}, 0, 4000)
     assert chain.success(frequencies)[0] == pytest.approx((ends == 2).mean(), abs=0.03)
-    assert chain.visits(frequencies).sum() == pytest.approx(steps, rel=0.05)
-    lost = chain.arrivals(frequencies)[0][~chain.reached]
+    assert chain.edges.visits(frequencies).sum() == pytest.approx(steps, rel=0.05)
+    lost = chain.edges.arrivals(frequencies)[0][~chain.reached]
     assert lost[0] == pytest.approx((ends == 3).mean(), abs=0.03)
 
 
@@ -101,7 +101,7 @@ def test_solving_in_batches_gives_the_same_result(monkeypatch):
     chain = chain_of(PROCESS, {2})
     sampled = chain.sampled(50, seed=1)
     at_once = chain.success(sampled), chain.success(sampled, within=3)
-    monkeypatch.setattr("capscope.insight.planning.markov_chain._MOST_NUMBERS", 12)
+    monkeypatch.setattr("capscope.model.transitions._MOST_NUMBERS", 12)
     assert chain.success(sampled) == pytest.approx(at_once[0])
     assert chain.success(sampled, within=3) == pytest.approx(at_once[1])
 

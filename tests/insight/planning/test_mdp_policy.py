@@ -103,7 +103,7 @@ def test_evaluating_the_policy_gives_the_solved_values(process, goals):
         chain = MarkovChain.of(policy, start)
         frequencies = chain.frequencies()
         assert chain.success(frequencies) == pytest.approx([policy.success[start]])
-        assert chain.visits(frequencies).sum() == pytest.approx(policy.executions[start])
+        assert chain.edges.visits(frequencies).sum() == pytest.approx(policy.executions[start])
 
 
 def capabilities(policy):

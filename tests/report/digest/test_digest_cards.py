@@ -8,8 +8,8 @@ import pytest
 from capscope import Budget, assess, load
 from capscope.insight.findings import Example, Finding
 from capscope.insight.findings.finding import Clause
-from capscope.insight.ways import KnownWays, WayStep
 from capscope.logic import Intent, Literal, Predicate, Vocabulary
+from capscope.model.transitions import KnownPaths, KnownStep
 from capscope.report.digest import digest_run
 from capscope.report.digest.cards import CardMaker, Tone
 from capscope.report.digest.size_budget import SizeBudget
@@ -40,7 +40,7 @@ def finding(run, state=0b10, after=0b110, intent=WISHES[0], harm=3.0):
         examples=(Example(intent, state, after, 3, 4, vocabulary),),
         pairs=frozenset(),
         strength=0.5,
-        way=KnownWays(run.graph, [0]).to(state),
+        way=KnownPaths(run.graph, [0]).to(state),
         harm=harm,
     )
 
@@ -99,7 +99,7 @@ def test_a_long_way_is_drawn_without_its_middle(tmp_path):
     run = load(path)
     listing = StateListing(LINE, run.executions)
     maker = CardMaker(run, listing)
-    steps = tuple(WayStep(b, run.capabilities[0], a, 1, 1) for b, _, a in walk)
+    steps = tuple(KnownStep(b, run.capabilities[0], a, 1, 1) for b, _, a in walk)
     for length in range(1, 11):
         way = maker.way_digest(steps[:length])
         numbers = [node.state for node in way.nodes]

@@ -26,14 +26,13 @@ import numpy as np
 
 from capscope.insight.drift import Drift
 from capscope.insight.findings.finding import Example, Finding
-from capscope.insight.findings.known_steps import KnownSteps
-from capscope.insight.ways import KnownWays
 from capscope.journal.settings import Settings
 from capscope.logic import Atom, Effect, ExactlyOne, State
 from capscope.logic.footprint import Footprint
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
+from capscope.model.transitions import KnownPaths, SeenTransitions
 from capscope.stats.arrays import Floats, Mask
 from capscope.stats.error_budget import Share
 
@@ -114,19 +113,19 @@ class FindingContext:
         return self.steps.index
 
     @cached_property
-    def steps(self) -> KnownSteps:
+    def steps(self) -> SeenTransitions:
         """All transitions that were seen."""
-        return KnownSteps(self.nodes)
+        return SeenTransitions(self.nodes)
 
     @cached_property
     def visits(self) -> Floats:
         """How often each state is met in use."""
-        return self.steps.visits(self.beginnings, self._use_length)
+        return self.steps.visits_in_use(self.beginnings, self._use_length)
 
     @cached_property
-    def known_ways(self) -> KnownWays:
+    def known_ways(self) -> KnownPaths:
         """The shortest known way to each state."""
-        return KnownWays(self.graph, self.beginnings)
+        return KnownPaths(self.graph, self.beginnings)
 
     @cached_property
     def bits(self) -> Mask:
@@ -162,7 +161,7 @@ class FindingContext:
         return found
 
     def _regaining(self, atom: int, holds: bool) -> Mask:
-        return self.steps.can_reach(self.bits[:, atom] == holds)
+        return self.steps.reaching(self.bits[:, atom] == holds)
 
     def pair(self, capability: int, state: State) -> PairStats:
         """Return what was seen of a capability in a state in which it was tried."""
@@ -231,65 +230,19 @@ class FindingContext:
     def _nearness(self, capability: int) -> Nearness:
         """Return how near each state is to the intent of a capability."""
         satisfying = self._satisfying[capability]
-        goal = np.array([node.state in satisfying for node in self.nodes], dtype=float)
-        worst = self._edges.settle(goal)
-        unknown = DISCOUNT * self._edges.incomplete
-        best = self._edges.settle(np.maximum(goal, unknown)) if unknown.any() else worst
-        return Nearness(self._edges.position, worst, best)
+        goal = np.array([node.state in satisfying for node in self.nodes], dtype=bool)
+        incomplete = self.steps.incomplete
+        worst = self._near(goal, np.zeros_like(goal))
+        best = self._near(goal, incomplete) if incomplete.any() else worst
+        return Nearness(self.index, worst, best)
 
-    @cached_property
-    def _edges(self) -> _Edges:
-        return _Edges(self.nodes)
-
-
-class _Edges:
-    """The graph as arrays: every pair that leads somewhere, in the order of its state.
-
-    Capabilities that lead from a state to the same states with the same probabilities count once.
-    """
-
-    def __init__(self, nodes: list[StateNode]) -> None:
-        self.position = {node.state: i for i, node in enumerate(nodes)}
-        self.incomplete = np.array([p.tried < len(p.pairs) for p in nodes], dtype=float)
-        sources: list[int] = []
-        first_edges: list[int] = []
-        targets: list[int] = []
-        probabilities: list[float] = []
-        for i, node in enumerate(nodes):
-            leading = (p for p in node.pairs if p is not None and p.only is not node)
-            ways = ((p.successors, tuple(p.group.probabilities())) for p in leading)
-            for ends, weights in dict.fromkeys(ways):
-                sources.append(i)
-                first_edges.append(len(targets))
-                targets += (self.position[after.state] for after in ends)
-                probabilities += weights
-        self._first_edges = np.array(first_edges, dtype=np.int64)
-        self._targets = np.array(targets, dtype=np.int64)
-        self._probabilities = np.array(probabilities)
-        # Pairs of one state are contiguous: the states that have any, and where theirs begin.
-        self._sources, self._first_pairs = np.unique(np.array(sources), return_index=True)
-
-    def settle(self, goal: Floats) -> tuple[list[float], list[float]]:
+    def _near(self, goal: Mask, one_step_away: Mask) -> tuple[list[float], list[float]]:
         """Return the nearness by the luckiest outcomes, and by the probability of success."""
-        lucky, likely = (self._iterate(goal, lucky=lucky) for lucky in (True, False))
+        steps = self.steps
+        requests = np.minimum(steps.distances(goal), steps.distances(one_step_away) + 1)
+        lucky = DISCOUNT ** requests.astype(np.float64)
+        likely = steps.best_values(np.maximum(goal, DISCOUNT * one_step_away), DISCOUNT)
         return lucky.tolist(), likely.tolist()
-
-    def _iterate(self, goal: Floats, *, lucky: bool) -> Floats:
-        values = goal.copy()
-        if not len(self._sources):
-            return values
-        while True:
-            ends = values[self._targets]
-            if lucky:
-                worth = np.maximum.reduceat(ends, self._first_edges)
-            else:
-                worth = np.add.reduceat(ends * self._probabilities, self._first_edges)
-            best = DISCOUNT * np.maximum.reduceat(worth, self._first_pairs)
-            now = values.copy()
-            now[self._sources] = np.maximum(values[self._sources], best)
-            if (now - values).max() < 1e-12:
-                return now
-            values = now
 
 
 def _ways_from(node: StateNode) -> dict[State, dict[int, int]]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from capscope.insight.ways import Way
 from capscope.logic import Atom, Effect, Intent, Literal, State, Vocabulary
 from capscope.logic.condition import Term
 from capscope.logic.json_values import OMITTED, STATE
+from capscope.model.transitions import KnownPath
 from capscope.stats.betting import evidence_above
 from capscope.stats.error_budget import ERROR_RATE
 from capscope.stats.rate import Rate
@@ -112,7 +112,7 @@ class Finding:
     """The pairs it is about; later kinds need not report them again."""
     strength: float
     """The smallest effect size within the 95 % intervals: 0 is none, 1 is the largest possible."""
-    way: Way | None = None
+    way: KnownPath | None = None
     """The shortest known way to the state of the first example; None if none is known."""
     harm: float = 0.0
     """The rank: how severe it is (whole part), and how often it is met in use (fraction)."""

@@ -23,11 +23,11 @@ import numpy as np
 
 from capscope.insight.hazards.recovery import Recovery, find_recovery
 from capscope.insight.hazards.use import UseSample, sample_use
-from capscope.insight.ways import KnownWays, Way, WayStep
 from capscope.journal.execution_table import ExecutionTable, longer_trajectories
 from capscope.journal.run_meta import position_digest
 from capscope.logic import Intent, State, Term
 from capscope.logic.json_values import OMITTED, STATE
+from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
 from capscope.problem import Hazard
 from capscope.stats.arrays import Mask
 from capscope.stats.rate import Rate
@@ -47,7 +47,7 @@ class HazardPair:
     """How often it happened; the interval is valid for all pairs of the run together."""
     asked: bool
     """Whether the intent asks for the hazard itself."""
-    way: Way | None
+    way: KnownPath | None
     """The shortest known way from the beginning, this execution included; None if none is known."""
 
 
@@ -98,7 +98,7 @@ def find_hazards(run: RunFacts, hazards: Sequence[Hazard]) -> tuple[HazardResult
     error = (1.0 - run.identity.settings.confidence) / len(hazards)
     sample = sample_use(run)
     beginnings = run.initial_positions.states or list(run.graph.nodes)[:1]
-    ways = KnownWays(run.graph, beginnings)
+    ways = KnownPaths(run.graph, beginnings)
     happened = happening(run, hazards)
     return tuple(
         _HazardEvidence(run, hazard, flags, error, ways).result(sample, beginnings)
@@ -135,7 +135,7 @@ class _HazardEvidence:
     """Everything about one hazard."""
 
     def __init__(
-        self, run: RunFacts, hazard: Hazard, happened: Mask, error: float, ways: KnownWays
+        self, run: RunFacts, hazard: Hazard, happened: Mask, error: float, ways: KnownPaths
     ) -> None:
         self._run, self._hazard, self._error, self._ways = run, hazard, error, ways
         self._table: ExecutionTable = run.executions
@@ -179,7 +179,7 @@ class _HazardEvidence:
             assert pair is not None, "the graph has every execution that was not cut"
             count, after = sum(counts.values()), max(counts, key=lambda end: counts[end])
             there = self._ways.to(state)
-            last = WayStep(state, intent, table.states[after], count, pair.total)
+            last = KnownStep(state, intent, table.states[after], count, pair.total)
             rate = Rate.single(count, pair.total, confidence)
             way = None if there is None else (*there, last)
             found.append(HazardPair(state, intent, rate, bool(self._asking[capability]), way))

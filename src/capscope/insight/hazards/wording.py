@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.hazards import HazardPair, HazardResult
 from capscope.insight.hazards.recovery import Recovery
-from capscope.insight.ways import Way, WayStep
 from capscope.logic import Condition, Intent, State, changes_text, to_json
 from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Outcome, Rule, StateGraph
+from capscope.model.transitions import KnownPath, KnownStep
 from capscope.problem import Hazard
 from capscope.stats.rate import Rate
 from capscope.wording import counted, first_few, joined, wrapped
@@ -80,7 +80,7 @@ def _percent(share: float, rounded: Callable[[float], int]) -> str:
     return f"{rounded(round(percent * scale, 6)) / scale:g} %"
 
 
-def short_way(way: Way) -> str:
+def short_way(way: KnownPath) -> str:
     """Name the requests of a way.
 
     >>> short_way(())
@@ -151,7 +151,7 @@ def _way_sentences(graph: StateGraph, pair: HazardPair) -> Iterator[str]:
         yield f"{number}. {step_text(step, graph)}"
 
 
-def step_text(step: WayStep, graph: StateGraph) -> str:
+def step_text(step: KnownStep, graph: StateGraph) -> str:
     """Describe one request of a way: what was asked, what changed and how often."""
     changes = changes_text(step.state, step.after, graph.vocabulary)
     return (

@@ -241,10 +241,10 @@ def _evaluated(
     start = states[chain.nodes[0]]
     frequencies = chain.frequencies()
     try:
-        visits = chain.visits(frequencies)[0]
+        visits = chain.edges.visits(frequencies)[0]
     except np.linalg.LinAlgError:
         raise _endless(goal) from None
-    arrivals = chain.arrivals(frequencies)[0]
+    arrivals = chain.edges.arrivals(frequencies)[0]
     success, solved = float(arrivals[chain.reached].sum()), starts[start]
     if not math.isclose(success, solved, rel_tol=_AGREEMENT):
         raise _endless(goal)

@@ -7,11 +7,13 @@ only an outcome that was never seen could lead to the goal.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capscope.insight.planning.goal import Goal
 from capscope.logic import Intent, State
 from capscope.model import ExtremeModels, StateGraph
+from capscope.model.transitions import breadth_first
 
 _MOST_STATES = 5_000
 
@@ -38,17 +40,17 @@ class OptimisticSearch:
     def of(cls, models: ExtremeModels, goal: Goal, start: State) -> OptimisticSearch:
         """Search the optimistic model breadth first from a state."""
         graph = models.graph
-        parents: dict[State, tuple[State, int] | None] = {start: None}
-        queue = [start]
-        for state in queue:  # the queue grows during the loop
+
+        def steps(state: State) -> Iterator[tuple[int, State]]:
             for capability, intent in enumerate(graph.capabilities):
                 for after in models.optimistic.predict(state, intent):
-                    if after in parents:
-                        continue
-                    parents[after] = state, capability
-                    queue.append(after)
-                    if goal.holds(after):
-                        return cls(_path(graph, parents, after), searched_all=False)
+                    yield capability, after
+
+        parents: dict[State, tuple[State, int] | None] = {}
+        for state, parent in breadth_first(start, steps):
+            parents[state] = parent
+            if parent is not None and goal.holds(state):
+                return cls(_path(graph, parents, state), searched_all=False)
             if len(parents) > _MOST_STATES:
                 return cls(None, searched_all=False)
         return cls(None, searched_all=True)

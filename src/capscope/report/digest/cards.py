@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from capscope.insight.findings import Example, Finding
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_details, hazard_headline
-from capscope.insight.ways import Way, WayStep
 from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary
+from capscope.model.transitions import KnownPath, KnownStep
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.digest.states import StateListing
 from capscope.report.text import example_text
@@ -174,13 +174,15 @@ class CardMaker:
 
     def _way(self, finding: Finding, example: Example) -> WayDigest:
         known = finding.way
-        shown = WayStep(example.state, example.intent, example.after, example.count, example.draws)
+        shown = KnownStep(
+            example.state, example.intent, example.after, example.count, example.draws
+        )
         mentioned = [literal for clause in finding.when for literal in clause.term]
         mentioned += [*finding.literals, *example.intent.mentioned]
         way = self.way_digest((*(known or ()), shown), mentioned)
         return replace(way, from_beginning=known is not None)
 
-    def way_digest(self, steps: Way, mentioned: Sequence[Literal] = ()) -> WayDigest:
+    def way_digest(self, steps: KnownPath, mentioned: Sequence[Literal] = ()) -> WayDigest:
         """Draw steps; the first state shows what changes later and what is mentioned."""
         # A condition about all objects of a type has variables, which are no atoms.
         known = (self._vocabulary.bit.get(literal.atom, 0) for literal in mentioned)
@@ -207,7 +209,7 @@ class CardMaker:
     def _holding(self, state: State) -> tuple[str, ...]:
         return self._listing.holding(state & ~self._listing.always)
 
-    def _changes(self, step: WayStep) -> list[str]:
+    def _changes(self, step: KnownStep) -> list[str]:
         effect = self._groups.without_implied(Effect.between(step.state, step.after))
         return [sanitize(str(literal)) for literal in effect.literals(self._vocabulary)]
 

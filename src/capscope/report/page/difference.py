@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.diff import Comparison, Difference, Estimate, RunTable, wording
 from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged
-from capscope.insight.ways import KnownWays, Way, WayStep
 from capscope.logic import Phrasing, State
+from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
 from capscope.report.digest.cards import CardDigest, CardMaker, RateDigest, Tone, WayDigest
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
@@ -101,7 +101,7 @@ class _Ways:
 
     def __init__(self, run: Run) -> None:
         self._graph = run.graph
-        self._ways = KnownWays(run.graph, run.initial_positions.states)
+        self._ways = KnownPaths(run.graph, run.initial_positions.states)
         self._space = SizeBudget(WHOLE)
         self.listing = StateListing(run.graph.vocabulary, run.executions)
         self._maker = CardMaker(run, self.listing)
@@ -121,7 +121,7 @@ class _Ways:
             return None
         return replace(way, from_beginning=known)
 
-    def _shown(self, difference: Difference, state: State) -> tuple[Way, bool] | None:
+    def _shown(self, difference: Difference, state: State) -> tuple[KnownPath, bool] | None:
         """Return the way through a state and what then happens, and if it is from the beginning."""
         steps = list(self._steps(difference, state))
         if not steps:
@@ -129,7 +129,7 @@ class _Ways:
         known = self._ways.to(state)
         return (*(known or ()), max(steps, key=lambda step: step.count)), known is not None
 
-    def _steps(self, difference: Difference, state: State) -> Iterator[WayStep]:
+    def _steps(self, difference: Difference, state: State) -> Iterator[KnownStep]:
         vocabulary, intent = self._graph.vocabulary, difference.capability
         node, capability = self._graph.nodes.get(state), self._graph.index.get(intent)
         pair = None if node is None or capability is None else node.pairs[capability]
@@ -141,4 +141,4 @@ class _Ways:
         for effect, count in pair.counts.items():
             after = effect.apply(state)
             if event(after) == more:
-                yield WayStep(state, intent, after, count, pair.total)
+                yield KnownStep(state, intent, after, count, pair.total)
