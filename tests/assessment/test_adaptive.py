@@ -9,7 +9,6 @@ import pytest
 from capscope import Budget, Settings, assess, load, resume
 from capscope.journal.run_meta import StopKind
 from capscope.stats.audit import step_weights
-from capscope.strategy.candidates import Candidates
 from support.answer_tables import filing, switching
 from support.journal_rows import dump
 
@@ -210,23 +209,6 @@ def test_a_run_resumed_again_and_again_ends_like_one_never_stopped(tmp_path, who
     for budget in [*later, Budget()]:
         run = resume(tmp_path / "run", problem=WORLDS["mistaken"].problem(), budget=budget)
     assert_same_run(run, complete)
-
-
-@pytest.mark.parametrize("world", ["mistaken", "slipping"])
-def test_scores_that_a_replay_skips_leave_no_trace(world, tmp_path, monkeypatch):
-    skipped = []
-    skip = Candidates.skip_refresh
-    monkeypatch.setattr(Candidates, "skip_refresh", lambda self: skipped.append(self) or skip(self))
-    complete = run_world(world, tmp_path / "whole", budget=Budget(executions=200), audit=0.0)
-    for executions in (61, 140, 200):
-        budget = Budget(executions=executions)
-        if not (tmp_path / "run").exists():
-            run_world(world, tmp_path / "run", budget=budget, audit=0.0)
-            assert not skipped
-        else:
-            run = resume(tmp_path / "run", problem=WORLDS[world].problem(), budget=budget)
-    assert_same_run(run, complete)
-    assert len(skipped) > 10
 
 
 def test_a_run_that_is_interrupted_within_an_audit_ends_like_one_never_interrupted(tmp_path, whole):

@@ -35,8 +35,6 @@ from capscope.strategy.base import (
     DrawEnd,
     QueryChoice,
     QueryResult,
-    ReplayAware,
-    ReplayExtent,
     StrategyContext,
 )
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
@@ -167,10 +165,6 @@ class RunState:
         visited, visits = np.unique(past.after[past.moved], return_counts=True)
         for state, number in zip(visited.tolist(), visits.tolist(), strict=True):
             self.positions.count_past_visits(past.states[state], number)
-        if isinstance(self.strategy, ReplayAware):
-            made = np.bincount(past.query[~past.cut], minlength=finished).tolist()
-            intents = max(len(self.journal.intents()), len(self.graph.capabilities))
-            self.strategy.expect(ReplayExtent(made, len(past.states), intents))
         informative = past.queries.informative.tolist()
         for number, transitions in enumerate(past.transitions_by_query()):
             # Nobody but an audit asks for them, and looking them up takes time.

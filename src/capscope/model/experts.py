@@ -189,11 +189,6 @@ class Experts:
             shares[PURSUIT, foreseen, column] += coded[foreseen, 0]
         return Votes(types, shares)
 
-    def number_types(self, capability: int) -> None:
-        """Give the types that the experts vote for their numbers, as voting does."""
-        if self.knows(capability):
-            self._lifting.types_voted_for(capability)
-
     def weights(self, capability: int) -> Floats:
         """Return how far each expert is believed for a capability."""
         score = self._scores[capability] + self._overall / max(len(self._scores), 1)

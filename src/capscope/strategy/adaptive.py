@@ -39,7 +39,6 @@ from capscope.strategy.base import (
     BegunQuery,
     QueryChoice,
     QueryResult,
-    ReplayExtent,
     SequencePolicy,
     StrategyContext,
     Task,
@@ -87,7 +86,6 @@ class AdaptiveStrategy:
         self._near_asked = 0
         self._completing = False  # whether only the pairs near the beginning are missing
         self._refresh_at = 0.0
-        self._replayed = 0  # executions at the end of a replay, until when nobody asks
         self._audit_after = 0
         self._ready_at: int | None = None  # since when few surprises are expected in use
         self._rounds = 0
@@ -186,14 +184,6 @@ class AdaptiveStrategy:
             return [rng.choice(positions.initial) for _ in range(most)]
         return [positions.choose(rng.choice(self._audited_states), rng) for _ in range(most)]
 
-    def expect(self, replay: ReplayExtent) -> None:
-        """Note what is replayed, so that scores that nobody sees are not computed."""
-        # The expected surprises decide when an audit begins. Beyond a number of pairs, the scores
-        # also decide which states are candidates next.
-        hidden = not self._context.settings.audit
-        if hidden and self._candidates.covers(replay.states, replay.capabilities):
-            self._replayed = self._executions + sum(replay.executions)
-
     def observe(self, result: QueryResult) -> None:
         """Learn from the answers to a query, or score them."""
         number, self._queries = self._queries, self._queries + 1
@@ -229,10 +219,7 @@ class AdaptiveStrategy:
 
     def _refresh(self) -> None:
         self._refresh_at = self._executions * _REFRESH + 5
-        if self._refresh_at <= self._replayed:
-            self._candidates.skip_refresh()
-        else:
-            self._candidates.refresh()
+        self._candidates.refresh()
         self._begin_audit_if_due()
 
     def _begin_audit_if_due(self) -> None:

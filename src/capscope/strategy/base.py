@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.execution_table import LastExecution
@@ -185,29 +185,6 @@ class QueryResult:
     audit is under way."""
     executions: int = 0
     """The executions that were not cut short."""
-
-
-@dataclass(frozen=True)
-class ReplayExtent:
-    """The recorded answers that a resumed run is about to take in."""
-
-    executions: Sequence[int]
-    """Those of each query that were not cut short."""
-    states: int
-    """At most so many states are known at the end."""
-    capabilities: int
-    """And so many capabilities."""
-
-
-@runtime_checkable
-class ReplayAware(Protocol):
-    """A strategy that saves time if it knows what is replayed: nobody asks it anything meanwhile.
-
-    What it knows at the end must be the same.
-    """
-
-    def expect(self, replay: ReplayExtent) -> None:
-        """Note what the next calls of `observe` bring."""
 
 
 class Strategy(Protocol):

@@ -69,7 +69,6 @@ class Candidates:
         self._seed = seed
         self._refreshed = 0
         self._capabilities = 0  # at the last refresh
-        self._skipped = False
         self._rows: Integers = np.zeros(0, dtype=np.int64)
         self._place: dict[State, int] = {}
         self._draws: Integers = np.zeros((0, 0), dtype=np.int64)
@@ -84,26 +83,11 @@ class Candidates:
         self._together: list[Mask] = []  # pairs of atoms that held together in one of them
         self.refresh()
 
-    def skip_refresh(self) -> None:
-        """Compute nothing: there is another refresh before anybody asks for a candidate."""
-        self._refreshed += 1
-        self._capabilities = len(self._graph.capabilities)
-        self._skipped = True
-        self.recount()
-        for capability in range(self._capabilities):
-            self._predict(capability)
-
-    @staticmethod
-    def covers(states: int, capabilities: int) -> bool:
-        """Return whether all pairs of so many states and capabilities are candidates."""
-        return states <= _MOST_PAIRS // max(capabilities, 1)
-
     def refresh(self) -> None:
         """Choose the candidate states, and compute everything again."""
         graph, model = self._graph, self._model
         self._refreshed += 1
         self._capabilities = len(graph.capabilities)
-        self._skipped = False
         states = self._choose_states()
         self._rows = np.array(model.matrix.rows(states), dtype=np.int64)
         self._place = {state: i for i, state in enumerate(states)}
@@ -173,10 +157,7 @@ class Candidates:
         return not self._scope or self._distances.of.get(state, self._scope) < self._scope
 
     def _predict(self, capability: int) -> None:
-        if self._skipped:
-            # What is predicted is not needed, but the order in which types are met is.
-            self._model.experts.number_types(capability)
-        elif len(self._rows):
+        if len(self._rows):
             types, doubt = self._model.types_of(capability, self._rows)
             self._types[capability], self._doubt[capability] = types, doubt
 
@@ -220,8 +201,7 @@ class Candidates:
         changed: Iterable[int],
     ) -> None:
         """Take in which pairs were executed, which of them first, and whose predictions changed."""
-        if not self._skipped:
-            self._count_executed(dict.fromkeys(pairs), first)
+        self._count_executed(dict.fromkeys(pairs), first)
         for capability in dict.fromkeys(changed):
             if capability < self._capabilities:
                 self._predict(capability)
