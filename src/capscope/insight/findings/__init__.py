@@ -21,10 +21,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from capscope.insight.drift import Drift
-from capscope.insight.findings.breakdowns import BREAKDOWN
 from capscope.insight.findings.collateral import COLLATERAL
 from capscope.insight.findings.context import FindingContext, FindingKind, PairEndings
-from capscope.insight.findings.failures import DROP, FAILURE
+from capscope.insight.findings.failures import BREAKDOWN, DROP, FAILURE
 from capscope.insight.findings.finding import Example, Finding
 from capscope.insight.findings.side_effects import SIDE_EFFECT
 from capscope.journal.settings import Settings

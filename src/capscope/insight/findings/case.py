@@ -22,7 +22,7 @@ from capscope.insight.findings.families import (
     overlap,
 )
 from capscope.insight.findings.finding import MOST_EXAMPLES, Clause, Finding, Pairs, conditional
-from capscope.insight.findings.splits import EventCounts
+from capscope.insight.findings.splits import EventCounts, narrow_down
 from capscope.logic import Effect, Literal, State
 from capscope.stats.arrays import Mask
 from capscope.stats.rate import Rate
@@ -140,6 +140,19 @@ class Case:
 
 Judge = Callable[[Family, EventCounts, Thresholds], Case | None]
 """Returns the case that the counts of a family make, if the evidence reaches the thresholds."""
+
+
+def frequent(
+    family: Family, everywhere: EventCounts, needed: Thresholds, bound: float
+) -> Case | None:
+    """Narrow an event down to where it is frequent.
+
+    None if it is not surely above the bound there, or if the intents of the family differ.
+    """
+    when, inside = narrow_down(everywhere, needed.condition, needed.later)
+    if not inside.draws.any() or not inside.surely_above(bound, needed.rate):
+        return None
+    return Case(family, everywhere, inside, tuple(when)) if agree(family, inside) else None
 
 
 def answered(

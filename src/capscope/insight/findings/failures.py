@@ -1,4 +1,4 @@
-"""Requests that fail where they could succeed: always, or under a condition.
+"""Requests that fail where they could succeed, and those at which the agent breaks down.
 
 A *failure* is an intent that the agent mostly fails to achieve where another request achieves it at
 once: it can be done, in one execution, from the same state. How often the other does comes from its
@@ -12,24 +12,30 @@ A state is not to be chosen by what the capability itself showed there: if state
 it succeeded or another request did, a failure counts only where there is another request, and
 chance becomes a condition. So states are chosen by what *other* requests achieved in them, or by
 the learned rules: a rule belongs to all of its states, whatever each of them showed.
+
+A *breakdown* is an execution that ends without a decision of the agent: it raises, chooses what is
+unavailable, or goes on until it is stopped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 
-from capscope.insight.findings.case import Case, answered, merged
-from capscope.insight.findings.context import FindingContext, FindingKind
+from capscope.insight.findings.case import Case, answered, frequent, merged
+from capscope.insight.findings.context import Breakdown, FindingContext, FindingKind, PairEndings
 from capscope.insight.findings.families import Family, Rows, Thresholds, Topic, agree, families
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, Finding, pairs_of
-from capscope.insight.findings.splits import EventCounts, best_split, narrow_down
-from capscope.logic import Effect, Intent, State
+from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Finding, pairs_of
+from capscope.insight.findings.splits import EventCounts, best_split
+from capscope.journal.draws import ENDINGS
+from capscope.journal.execution_table import ExecutionTable
+from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model import Rule
+from capscope.problem.attempt import Ending
 from capscope.stats.error_budget import Share
 from capscope.wording import joined
 
@@ -40,29 +46,15 @@ _RELIABLE = 0.5
 Goal = Callable[[State], bool]
 
 
-class RuleIndex:
-    """The rule of each state, for the capabilities that are asked about."""
+def rules_by_state(context: FindingContext) -> Callable[[int], Mapping[State, Rule]]:
+    """Return, for `FindingContext.once`, the rule of each state of a capability."""
 
-    def __init__(self, context: FindingContext) -> None:
-        self._context = context
-        self._rules: dict[int, dict[State, Rule]] = {}
+    @cache
+    def of(capability: int) -> Mapping[State, Rule]:
+        rules = context.graph.rules(context.intents[capability])
+        return {state: rule for rule in rules for state in rule.states}
 
-    def rule(self, capability: int, state: State) -> Rule:
-        """Return the rule of a state in which a capability was tried."""
-        if capability not in self._rules:
-            rules = self._context.graph.rules(self._context.intents[capability])
-            self._rules[capability] = {s: rule for rule in rules for s in rule.states}
-        return self._rules[capability][state]
-
-    def leads(self, capability: int, state: State, goal: Goal) -> float:
-        """Return how probably, by its rule, a request leads from a state to a goal."""
-        outcomes = self.rule(capability, state).outcomes
-        return sum(o.probability for o in outcomes if goal(o.effect.apply(state)))
-
-
-def rule_index(context: FindingContext) -> RuleIndex:
-    """Return the rules by state, for `FindingContext.once`."""
-    return RuleIndex(context)
+    return of
 
 
 def achieved_by_others(context: FindingContext, capability: int) -> dict[State, list[Intent]]:
@@ -90,7 +82,9 @@ def leads_reliably(context: FindingContext, state: State, goal: Goal) -> bool:
 
 
 def _is_reliable(context: FindingContext, request: int, state: State, goal: Goal) -> bool:
-    return context.once(rule_index).leads(request, state, goal) >= _RELIABLE
+    """Return whether a request mostly leads from a state to a goal, by its rule."""
+    outcomes = context.once(rules_by_state)(request)[state].outcomes
+    return sum(o.probability for o in outcomes if goal(o.effect.apply(state))) >= _RELIABLE
 
 
 def failure_rows(context: FindingContext, capability: int, states: Set[State]) -> Rows:
@@ -118,18 +112,14 @@ def fair_states(context: FindingContext) -> Callable[[int], frozenset[State]]:
 
     @cache
     def of(capability: int) -> frozenset[State]:
-        others = achieved_by_others(context, capability)
-        return frozenset(_states_of_achieving_rules(context, capability)).union(others)
+        achieving = (
+            state
+            for state, rule in context.once(rules_by_state)(capability).items()
+            if any(context.holds(capability, o.effect.apply(state)) for o in rule.outcomes)
+        )
+        return frozenset(achieving).union(achieved_by_others(context, capability))
 
     return of
-
-
-def _states_of_achieving_rules(context: FindingContext, capability: int) -> Iterator[State]:
-    """Yield the states of the rules by which the capability achieves its intent."""
-    for rule in context.graph.rules(context.intents[capability]):
-        for state in rule.states:
-            if any(context.holds(capability, o.effect.apply(state)) for o in rule.outcomes):
-                yield state
 
 
 _FAILS = 0.5
@@ -161,13 +151,9 @@ FAILURE = FindingKind(
 
 
 def _failure_case(family: Family, everywhere: EventCounts, needed: Thresholds) -> Case | None:
-    when, inside = narrow_down(everywhere, needed.condition, needed.later)
-    if not inside.surely_above(_FAILS, needed.rate) or not agree(family, inside):
-        return None
+    case = frequent(family, everywhere, needed, _FAILS)
     # It must exceed the bound by enough to matter to a reader.
-    if inside.rate.low < _FAILS + LEAST_DIFFERENCE:
-        return None
-    return Case(family, everywhere, inside, tuple(when))
+    return None if case is None or case.rate.low < _FAILS + LEAST_DIFFERENCE else case
 
 
 def _failure_finding(context: FindingContext, case: Case, others: Others) -> Finding:
@@ -263,3 +249,83 @@ def _drop_finding(context: FindingContext, case: Case) -> Finding:
         f"{case.rate.missed.text}, otherwise {case.against.missed.text}."
     )
     return success_finding(context, case, DROP.name, sentence)
+
+
+_ENDINGS = {
+    Breakdown.RAISED: Ending.AGENT_RAISED,
+    Breakdown.INVALID: Ending.INVALID_ACTION,
+    Breakdown.LOOPED: Ending.HORIZON,
+}
+
+
+def pair_endings(
+    table: ExecutionTable, intents: Sequence[Intent], vocabulary: Vocabulary
+) -> PairEndings:
+    """Count the breakdowns of each pair; executions that a budget cut do not count.
+
+    An agent that is stopped has broken down only if its intent does not hold.
+    """
+    complete = table.complete
+    found: dict[Breakdown, dict[tuple[int, State], int]] = {}
+    for breakdown, ending in _ENDINGS.items():
+        rows = np.flatnonzero(complete.ending == ENDINGS.index(ending))
+        if breakdown is Breakdown.LOOPED:
+            ends = zip(complete.capability[rows], complete.after[rows], strict=True)
+            held = [intents[c].holds(complete.states[s], vocabulary) for c, s in ends]
+            rows = rows[~np.array(held, dtype=bool)]
+        own = np.stack([complete.capability[rows], complete.before[rows]])
+        pairs, times = np.unique(own, axis=1, return_counts=True)
+        found[breakdown] = {
+            (c, complete.states[s]): n
+            for (c, s), n in zip(pairs.T.tolist(), times.tolist(), strict=True)
+        }
+    return found
+
+
+Ended = Mapping[tuple[int, State], int]
+
+
+def find_breakdowns(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Find the requests at which the agent breaks down, and under which condition."""
+    return [
+        finding
+        for breakdown in Breakdown
+        for finding in _breakdowns_like(
+            context, share, breakdown, (context.endings or {}).get(breakdown, {})
+        )
+    ]
+
+
+BREAKDOWN = FindingKind("breakdown", "requests at which the agent breaks down", find_breakdowns)
+
+
+def _breakdowns_like(
+    context: FindingContext, share: Share, breakdown: Breakdown, ended: Ended
+) -> Iterator[Finding]:
+    topics = [Topic(c) for c in sorted({c for c, _ in ended})]
+    asked = families(context, topics)
+    thresholds = Thresholds.of(share, asked, 1 / len(Breakdown))
+    rows_of = {topic: _breakdown_rows(context, topic.capability, ended) for topic in topics}
+    found = answered(context, asked, rows_of, thresholds, partial(frequent, bound=LEAST_RATE))
+    for case in merged(found):
+        outcomes = [
+            (c, state, effect)
+            for c, state in case.inside.pairs
+            if (c, state) in ended
+            for effect in context.pair(c, state).counts
+        ]
+        sentence = case.sentence(context, breakdown)
+        yield case.finding(context, BREAKDOWN.name, sentence, (), outcomes)
+
+
+def _breakdown_rows(context: FindingContext, capability: int, ended: Ended) -> Rows:
+    rows = [
+        (i, min(ended.get((capability, node.state), 0), pair.total), pair.total)
+        for i, node in enumerate(context.nodes)
+        if (pair := node.pairs[capability]) is not None
+        and (not context.holds(capability, node.state) or (capability, node.state) in ended)
+    ]
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return columns[:, 0], columns[:, 1], columns[:, 2]

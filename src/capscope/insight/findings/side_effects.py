@@ -29,7 +29,7 @@ from functools import partial
 
 import numpy as np
 
-from capscope.insight.findings.case import Case, answered, merged
+from capscope.insight.findings.case import Case, answered, frequent, merged
 from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.failures import leads_reliably
 from capscope.insight.findings.families import (
@@ -38,13 +38,12 @@ from capscope.insight.findings.families import (
     Rows,
     Thresholds,
     Topic,
-    agree,
     families,
     ground_clauses,
     negates,
 )
 from capscope.insight.findings.finding import LEAST_RATE, Clause, Finding, more_than_luck
-from capscope.insight.findings.splits import EventCounts, narrow_down
+from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Effect, Intent, Literal, State
 from capscope.stats.error_budget import Share
 from capscope.wording import joined
@@ -203,12 +202,9 @@ def _case(
     context: FindingContext, family: Family, everywhere: EventCounts, needed: Thresholds
 ) -> Case | None:
     """Answer the question about a family; None if there is nothing to report."""
-    when, inside = narrow_down(everywhere, needed.condition, needed.later)
-    if not inside.draws.any() or not inside.surely_above(LEAST_RATE, needed.rate):
+    case = frequent(family, everywhere, needed, LEAST_RATE)
+    if case is None:
         return None
-    if not agree(family, inside):
-        return None
-    case = Case(family, everywhere, inside, tuple(when))
     hits = list(_hits(context, case))
     failing, astray, total = _executions(context, hits)
     if 2 * failing > total and 2 * astray <= total:
@@ -216,7 +212,7 @@ def _case(
     irreversible = _irreversible(context, hits)
     if not _avoidable(context, hits):
         spared = _spared_by_siblings(context, case)
-        if not when or 2 * failing > total or not _is_spared(hits, spared):
+        if not case.when or 2 * failing > total or not _is_spared(hits, spared):
             return None
         if not irreversible and _removes_condition(context, case, hits, spared):
             return None
