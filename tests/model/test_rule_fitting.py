@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from capscope.logic import Effect, Intent, Vocabulary
 from capscope.model import StateGraph
 from capscope.model.rules import best_split, classify, fit_rules, leaves, outcome_types
-from capscope.stats.categorical import evidence_of_splits, evidence_of_two_distributions
+from capscope.stats.betting import evidence_of_splits, evidence_of_two_distributions
 from capscope.stats.partial_pooling import CONCENTRATIONS
 from support.chance_worlds import BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
 from support.odd_names import odd_models

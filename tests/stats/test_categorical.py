@@ -4,7 +4,7 @@ import random
 import numpy as np
 import pytest
 
-from capscope.stats.categorical import (
+from capscope.stats.betting import (
     evidence_of_distinct_groups,
     evidence_of_two_distributions,
     log_dirichlet_mixture,

@@ -7,7 +7,7 @@ import pytest
 from capscope.errors import CapscopeError
 from capscope.stats.betting import evidence_of_difference, log_likelihood, log_mixture
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
-from capscope.stats.sign_test import log_evidence
+from capscope.stats.stratified_test import log_evidence
 
 
 def test_the_threshold_is_that_of_bonferroni_over_shares_and_questions():

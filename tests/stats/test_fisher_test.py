@@ -4,7 +4,7 @@ import random
 import pytest
 from scipy.stats import fisher_exact
 
-from capscope.stats.fisher_test import log_p_value
+from capscope.stats.betting import log_p_value
 
 
 @pytest.mark.parametrize(

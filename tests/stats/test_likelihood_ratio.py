@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from capscope.stats.likelihood_ratio import _GRID, evidence_of_lead
+from capscope.stats.betting import _GRID, evidence_of_lead
 
 
 def array(*numbers):

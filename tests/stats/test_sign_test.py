@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from capscope.stats.sign_test import (
-    _BIASES,
-    _WEIGHTS,
-    highest_log_evidence,
-    log_evidence,
-)
+from capscope.stats.stratified_test import _BIASES, _WEIGHTS, highest_log_evidence, log_evidence
 
 
 def naive_score(leads):

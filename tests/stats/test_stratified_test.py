@@ -3,8 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from capscope.stats.sign_test import highest_log_evidence, log_evidence
-from capscope.stats.stratified_test import StratifiedEvidence
+from capscope.stats.stratified_test import StratifiedEvidence, highest_log_evidence, log_evidence
 
 SHARES = (0.02, 0.1, 0.5)
 

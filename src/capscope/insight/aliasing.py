@@ -22,10 +22,7 @@ import numpy as np
 from capscope.journal.execution_table import ExecutionTable
 from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.stats.arrays import Floats, Integers
-from capscope.stats.categorical import (
-    evidence_of_distinct_groups,
-    evidence_of_two_distributions,
-)
+from capscope.stats.betting import evidence_of_distinct_groups, evidence_of_two_distributions
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
 
 OutcomesOfPosition = Counter[State]

@@ -30,9 +30,9 @@ import numpy as np
 from capscope.journal.execution_table import ExecutionTable, number_by_first_use
 from capscope.logic import Intent, State, Vocabulary
 from capscope.stats.arrays import Integers, Mask
+from capscope.stats.beta import log_sum_exp
 from capscope.stats.change_point import ArmDraws, ChangePoint, evidence_of_change
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
-from capscope.stats.log_space import log_sum_exp
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ import numpy as np
 
 from capscope.logic import Effect, Vocabulary
 from capscope.model.state_graph import PairStats
-from capscope.stats.categorical import log_dirichlet, log_dirichlet_mixture
+from capscope.stats.betting import log_dirichlet, log_dirichlet_mixture
 
 Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""

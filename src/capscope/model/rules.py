@@ -41,10 +41,9 @@ import numpy as np
 from capscope.logic import Effect, State
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.arrays import Floats, Integers, Mask
-from capscope.stats.beta import credible_interval
-from capscope.stats.categorical import evidence_of_splits
+from capscope.stats.beta import credible_interval, log_sum_exp
+from capscope.stats.betting import evidence_of_splits
 from capscope.stats.error_budget import ERROR_RATE
-from capscope.stats.log_space import log_sum_exp
 from capscope.stats.partial_pooling import PartialPooling, fit_states
 
 if TYPE_CHECKING:

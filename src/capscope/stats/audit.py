@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from capscope.stats.log_space import log_sum_exp
+from capscope.stats.beta import log_sum_exp
 
 _BETTORS = ((2 / 3, 0.0), (1 / 3, 0.25))
 """Share of the capital, and the expected rate of surprises as a share of ε."""

@@ -24,8 +24,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from capscope.stats.arrays import Floats
-from capscope.stats.beta import beta_cdf
-from capscope.stats.log_space import log_beta, log_mean_exp
+from capscope.stats.beta import beta_cdf, log_beta, log_mean_exp
 
 Counts = Sequence[tuple[float, float]]
 """Hits and draws of each state, at least one draw; hits need not be whole numbers."""

@@ -23,8 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from capscope.stats.arrays import Floats, Integers, Mask
-from capscope.stats.beta import credible_interval
-from capscope.stats.log_space import log_sum_exp
+from capscope.stats.beta import credible_interval, log_sum_exp
 
 CONCENTRATIONS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
 """The grid; with the last value all states are equal."""

@@ -32,7 +32,7 @@ import numpy as np
 
 from capscope.stats import mean_bounds
 from capscope.stats.arrays import Floats, Mask
-from capscope.stats.log_space import log_mean_exp
+from capscope.stats.beta import log_mean_exp
 from capscope.stats.partial_pooling import mean_probability
 
 _ROUNDS = (1, 4, 16, None)

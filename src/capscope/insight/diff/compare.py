@@ -56,8 +56,8 @@ from capscope.insight.hazards import HazardUse
 from capscope.logic import Condition, Effect, ExactlyOne, Intent, Literal
 from capscope.logic.effect import ExpectedEffects
 from capscope.logic.shortest_condition import shortest_condition
+from capscope.stats.betting import log_p_value
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget, Share
-from capscope.stats.fisher_test import log_p_value
 
 if TYPE_CHECKING:
     from capscope.run import Run

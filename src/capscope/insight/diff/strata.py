@@ -20,7 +20,7 @@ import numpy as np
 from capscope.insight.diff.matching import MatchedRuns, Pairing, SortedExecutions
 from capscope.logic import Effect, ExactlyOne, Intent, Literal
 from capscope.stats.arrays import Floats, Integers, Mask
-from capscope.stats.likelihood_ratio import evidence_of_lead
+from capscope.stats.betting import evidence_of_lead
 from capscope.stats.stratified_test import StratifiedEvidence
 
 _EVERYWHERE, _LITERALS, _STATES = 4 / 5, 1 / 10, 1 / 10

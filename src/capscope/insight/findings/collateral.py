@@ -39,9 +39,8 @@ from capscope.insight.findings.finding import (
 from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Atom, Effect, Literal, State
 from capscope.logic.footprint import Footprint, Shape
-from capscope.stats.betting import evidence_above
+from capscope.stats.betting import evidence_above, log_p_value
 from capscope.stats.error_budget import ERROR_RATE, Share
-from capscope.stats.fisher_test import log_p_value
 from capscope.stats.split_search import price
 
 _SEVERAL = 3
