@@ -12,12 +12,13 @@ from capscope.report.digest.capabilities import (
     RuleDigest,
     Standing,
 )
-from capscope.report.digest.cards import CardDigest, RateDigest, Tone, WayArrow, WayDigest, WayNode
+from capscope.report.digest.cards import CardDigest, Tone, WayArrow, WayDigest, WayNode
 from capscope.report.digest.headline import HeadlineDigest, TileDigest
 from capscope.report.digest.heat_map import HeatCell, HeatMap, HeatRow
 from capscope.report.digest.learning import AuditDigest, Coverage, LearningPoint, SpendingPart
 from capscope.report.digest.states import GroupOverview, MapEdge, StateDigest, StateGroup, StateMap
 from capscope.report.digest.summary import SummarySection
+from capscope.stats.rate import Rate
 
 DOT = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwAD"
@@ -92,7 +93,7 @@ CARD = CardDigest(
     "It breaks the lamp.",
     "For example 10 of 40.",
     ("lit(lamp)",),
-    (RateDigest("how often", 0.25, 0.15, 0.38, 40, 2),),
+    (("how often", Rate(0.25, 0.15, 0.38, 10, 40, 2)),),
     WayDigest(
         (WayNode(1, ("at(switch)", "lit(lamp)")), WayNode(0, ("not lit(lamp)",)), WayNode(2, ())),
         (WayArrow("at(switch)", 9, 9), WayArrow("lit(lamp)", 10, 40)),

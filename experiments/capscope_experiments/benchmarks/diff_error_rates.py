@@ -138,7 +138,7 @@ def measure(
 def _draws(comparison: Comparison, capability: str) -> int:
     same = (found.a for found in comparison.unchanged if str(found.capability) == capability)
     other = (found.a for found in comparison.differences if str(found.capability) == capability)
-    return sum(estimate.draws for estimate in (*same, *other))
+    return sum(rate.executions for rate in (*same, *other))
 
 
 def main() -> None:

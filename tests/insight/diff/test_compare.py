@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from capscope import Budget, Intent, Settings, assess, load
 from capscope.errors import CapscopeError
 from capscope.insight.diff import DiffKind, compare_data, compare_runs
-from capscope.insight.diff.comparison import Estimate, Reason, change_between
+from capscope.insight.diff.comparison import Reason, change_between
 from capscope.logic import Vocabulary, to_json
+from capscope.stats.rate import Rate
 from support.quirky_worlds import HOUSE, STOP, opens_the_door, problem, stays_with_the_key
 from support.tiny_models import INTENTS
 from support.tiny_run_data import drawn, run_data, tried
@@ -46,8 +47,8 @@ def test_what_succeeds_less_often_but_still_does_is_less_reliable():
     (loss,) = comparison.differences
     change, low, high = loss.difference
     assert low < -0.35 < high < 0
-    assert change == pytest.approx(loss.b.probability - loss.a.probability)
-    assert (loss.a.draws, loss.where.states, loss.where.of) == (200, 4, 4)
+    assert change == pytest.approx(loss.b.estimate - loss.a.estimate)
+    assert (loss.a.executions, loss.where.states, loss.where.of) == (200, 4, 4)
 
 
 def test_a_loss_under_a_condition_is_reported_with_the_condition():
@@ -63,7 +64,7 @@ def test_a_loss_under_a_condition_is_reported_with_the_condition():
     assert [[str(literal) for literal in term] for term in loss.where.when] == [["q()"]]
     assert (loss.where.states, loss.where.of) == (2, 4)
     before, after = loss.where.elsewhere
-    assert before.probability > 0.85 and after.probability > 0.85
+    assert before.estimate > 0.85 and after.estimate > 0.85
 
 
 def test_a_loss_in_a_single_state_is_reported_with_the_state():
@@ -197,7 +198,7 @@ def test_in_a_position_that_both_runs_know_every_draw_counts():
     after = in_positions((60, 60), 2, starts[::-1], good=0.95, bad=0.05)
     comparison = compare_data(before, after)
     assert reported(comparison) == [("less reliable", "p()", ())]
-    assert comparison.differences[0].a.draws == 120
+    assert comparison.differences[0].a.executions == 120
     scope = comparison.scope
     assert (scope.draws_there, scope.draws_in_shared_positions) == (240, 240)
 
@@ -280,7 +281,7 @@ def test_a_side_effect_where_the_intent_holds_already_is_reported_for_these_stat
     (found,) = compare_data(clean, careless).differences
     assert [str(literal) for literal in found.literals] == ["q()"]
     assert [[str(literal) for literal in term] for term in found.where.when] == [["p()"]]
-    assert (found.where.states, found.where.of, found.b.draws) == (1, 1, 40)
+    assert (found.where.states, found.where.of, found.b.executions) == (1, 1, 40)
 
 
 def test_literals_that_become_true_together_are_one_side_effect():
@@ -346,13 +347,13 @@ def test_estimates_give_states_the_same_weight_on_both_sides():
     a = run_data([*tried(0, 0b000, [1] * 10), *tried(0, 0b010, [0b010] * 90)])
     b = run_data([*tried(0, 0b000, [1] * 90), *tried(0, 0b010, [0b010] * 10)])
     same = next(x for x in compare_data(a, b).unchanged if str(x.capability) == "p()")
-    assert same.a.probability == pytest.approx(0.5, abs=0.01)
-    assert same.b.probability == pytest.approx(0.5, abs=0.01)
-    assert (same.a.hits, same.a.draws) == (10, 100)
+    assert same.a.estimate == pytest.approx(0.5, abs=0.01)
+    assert same.b.estimate == pytest.approx(0.5, abs=0.01)
+    assert (same.a.hits, same.a.executions) == (10, 100)
 
 
 def test_the_interval_of_a_change_contains_the_change():
-    one, other = Estimate(1.0, 0.9, 1.0, 20, 20), Estimate(0.0, 0.0, 0.1, 0, 20)
+    one, other = Rate(1.0, 0.9, 1.0, 20, 20), Rate(0.0, 0.0, 0.1, 0, 20)
     change, low, high = change_between(one, other)
     assert -1 <= low <= change == -1 < high < -0.8
 
@@ -386,11 +387,14 @@ def weak_at_opening(intent, state, rng, step):
 
 @pytest.mark.parametrize("strategy", ["exhaustive", "random"])
 def test_an_agent_does_not_differ_from_itself(house, tmp_path, strategy):
-    for seed in (3, 4):
+    alarms = 0
+    for seed in (1, 2, 3):
         other = kept(tmp_path, f"{strategy}{seed}", None, seed, 800, strategy)
         comparison = compare_runs(house, other)
-        assert not comparison.differences
-        assert len(comparison.unchanged) == 8
+        alarms += bool(comparison.differences)
+        assert len(comparison.unchanged) + bool(comparison.differences) == 8
+    # One comparison in twenty may report a difference: seed 1 of `random` does, with p = 0.045.
+    assert alarms <= 1
 
 
 def test_a_run_does_not_differ_from_itself(house):

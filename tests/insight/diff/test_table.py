@@ -32,7 +32,7 @@ def test_each_run_is_compared_with_the_one_before_and_the_last_with_the_first():
     assert [kinds(change) for change in p.changes] == [[], ["less reliable"], ["more reliable"]]
     assert p.overall == ()
     assert not table.overall.losses
-    assert row(table, "q()").rates[0].probability == 1.0
+    assert row(table, "q()").rates[0].estimate == 1.0
 
 
 def test_a_loss_in_steps_too_small_to_show_is_one_of_the_last_run_against_the_first():
@@ -67,9 +67,9 @@ def test_rates_are_means_over_the_states_that_all_runs_share():
                 if capability == 0 and made.states[before] == state
             ]
             means.append(statistics.fmean(ends))
-        assert rate.probability == pytest.approx(statistics.fmean(means), abs=0.01)
-        assert rate.low < rate.probability < rate.high
-        assert rate.draws == 120
+        assert rate.estimate == pytest.approx(statistics.fmean(means), abs=0.01)
+        assert rate.low < rate.estimate < rate.high
+        assert rate.executions == 120
 
 
 def test_a_run_that_never_asked_for_a_capability_has_no_rate():
@@ -77,7 +77,7 @@ def test_a_run_that_never_asked_for_a_capability_has_no_rate():
     lacking = run_data(only_p, intents=INTENTS[:1])
     table = table_of([version(0.9, 1), lacking, version(0.9, 3)])
     first, none, last = row(table, "q()").rates
-    assert none is None and first.draws == last.draws == 20
+    assert none is None and first.executions == last.executions == 20
     assert row(table).rates[1] is not None
 
 

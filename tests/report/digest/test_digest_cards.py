@@ -74,9 +74,9 @@ def test_a_state_to_which_no_way_is_known_is_drawn_alone():
 
 def test_both_rates_are_shown_with_their_intervals(maker):
     run, _, cards = maker
-    own, other = cards.card(finding(run)).rates
-    assert (own.probability, own.draws, own.states) == (0.9, 10, 2)
-    assert (other.label, other.probability) == ("compared with", 0.1)
+    (_, own), (label, other) = cards.card(finding(run)).rates
+    assert (own.estimate, own.executions, own.states) == (0.9, 10, 2)
+    assert (label, other.estimate) == ("compared with", 0.1)
     assert own.low < 0.9 < own.high
 
 
@@ -157,7 +157,7 @@ def test_hazards_come_first_with_the_way_into_them():
     assert (happened.kind, happened.tone) == ("hazard", Tone.HARM)
     assert happened.sentence.startswith("Hazard gone(x): happened in")
     assert [arrow.intent for arrow in happened.way.arrows][-1] == str(SPILLING)
-    assert happened.rates[0].probability == 1
+    assert happened.rates[0][1].estimate == 1
     assert digest.headline.card == 0
     assert (never.tone, never.way) == (Tone.IDLE, None)
     assert "never happened" in never.sentence

@@ -6,7 +6,7 @@ questions under one error rate. `table` does that for several runs.
 """
 
 from capscope.insight.diff.compare import compare_data, compare_runs
-from capscope.insight.diff.comparison import Comparison, Difference, DiffKind, Estimate, Unknown
+from capscope.insight.diff.comparison import Comparison, Difference, DiffKind, Unknown
 from capscope.insight.diff.run_data import RunData
 from capscope.insight.diff.table import RunTable, TableRow, table_of
 
@@ -14,7 +14,6 @@ __all__ = [
     "Comparison",
     "DiffKind",
     "Difference",
-    "Estimate",
     "RunData",
     "RunTable",
     "TableRow",

@@ -34,7 +34,6 @@ from capscope.insight.diff.comparison import (
     Comparison,
     Difference,
     DiffKind,
-    Estimate,
     HazardChange,
     NewChange,
     Reason,
@@ -42,6 +41,7 @@ from capscope.insight.diff.comparison import (
     Unchanged,
     Unknown,
     Where,
+    rates_of,
     state_counts,
 )
 from capscope.insight.diff.matching import MatchedRuns, match
@@ -58,6 +58,7 @@ from capscope.logic.effect import ExpectedEffects
 from capscope.logic.shortest_condition import shortest_condition
 from capscope.stats.betting import log_p_value
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget, Share
+from capscope.stats.rate import Rate
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -280,7 +281,7 @@ def _difference(
     adjusted_p: float,
 ) -> Difference:
     counts, members = question.counts, subset.members
-    a, b = Estimate.of_both(counts, members)
+    a, b = rates_of(counts, members)
     wins = (subset.wins, subset.losses) if a_ahead else (subset.losses, subset.wins)
     return Difference(
         _diff_kind(question, a, b, a_ahead),
@@ -296,7 +297,7 @@ def _difference(
     )
 
 
-def _diff_kind(question: _Question, a: Estimate, b: Estimate, a_ahead: bool) -> DiffKind:
+def _diff_kind(question: _Question, a: Rate, b: Rate, a_ahead: bool) -> DiffKind:
     if question.hazard:
         return DiffKind.LESS_HAZARDOUS if a_ahead else DiffKind.MORE_HAZARDOUS
     less, more = (b, a) if a_ahead else (a, b)
@@ -323,7 +324,7 @@ def _where(question: _Question, subset: SubsetEvidence, matched: MatchedRuns) ->
         on, off = ([matched.states[i] for i in some] for some in (inside, outside))
         when = shortest_condition(on, off, matched.vocabulary)
     when = Condition(tuple((*first, *term) for first in held for term in when))
-    return Where(when, len(inside), size, Estimate.of_both(counts, ~subset.members))
+    return Where(when, len(inside), size, rates_of(counts, ~subset.members))
 
 
 def _without_implied(
@@ -349,14 +350,14 @@ def _without_implied(
 
 
 def _direction(one: Difference) -> tuple[Intent, bool]:
-    return one.capability, one.b.probability > one.a.probability
+    return one.capability, one.difference[0] > 0
 
 
 def _unchanged(
     question: _Question, matched: MatchedRuns, threshold: float, error_rate: float
 ) -> Unchanged:
     counts = question.counts
-    everywhere = Estimate.of_both(counts, np.ones(len(counts.states), dtype=bool))
+    everywhere = rates_of(counts, np.ones(len(counts.states), dtype=bool))
     subsets = StateSubsets(counts.states, matched)
     found = (subsets.best(evidence, -math.inf) for evidence in counts.evidence())
     p = min((one.adjusted_p(threshold, error_rate) for one in found if one), default=1.0)

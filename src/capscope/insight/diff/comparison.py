@@ -18,6 +18,7 @@ from capscope.logic import OMITTED, STATE, Condition, Intent, Literal, State, Vo
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.beta import credible_interval
 from capscope.stats.partial_pooling import mean_probability
+from capscope.stats.rate import Rate
 
 FORMAT_VERSION = 3
 SUSPICION = 0.05
@@ -46,50 +47,41 @@ NEW_SIDE_EFFECTS = frozenset({DiffKind.NEW_SIDE_EFFECT, DiffKind.MORE_FREQUENT})
 HAZARDS = frozenset({DiffKind.MORE_HAZARDOUS})
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """How often an event happened on one side.
+def rates_of(counts: QuestionCounts, members: Mask) -> tuple[Rate, Rate]:
+    """Return how often an event happened on both sides, over some of the strata.
 
     It is the mean over the strata that both sides tried, with the same weights on both sides: how
-    much can be compared in each. So it need not be hits / draws. If draws are not exchangeable, the
-    interval counts each position as one draw.
+    much can be compared in each. So it need not be hits / executions. If draws are not
+    exchangeable, the interval counts each position as one draw.
     """
-
-    probability: float
-    low: float
-    high: float
-    hits: int
-    draws: int
-
-    @classmethod
-    def of_both(cls, counts: QuestionCounts, members: Mask) -> tuple[Estimate, Estimate]:
-        """Estimate for both sides over some of the strata."""
-        weights = np.where(members, counts.weights, 0)
-        return cls._of(counts.a, weights, members), cls._of(counts.b, weights, members)
-
-    @classmethod
-    def _of(cls, tally: StratumTally, weights: Integers, members: Mask) -> Estimate:
-        compared = weights > 0
-        weight = weights[compared] / weights.sum()
-        counts = np.stack([tally.hits[compared], tally.draws[compared], weight], axis=1)
-        probability = mean_probability(counts.tolist())
-        # The number of equally weighted draws that would say as much.
-        size = float(1 / (weight**2 / tally.independent[compared]).sum())
-        low, high = credible_interval(probability * size, size)
-        hits, draws = tally.hits[members].sum(), tally.draws[members].sum()
-        return cls(probability, low, high, int(hits), int(draws))
+    weights = np.where(members, counts.weights, 0)
+    states = len(np.unique(counts.states[members]))
+    a, b = (_rate(side, weights, members, states) for side in (counts.a, counts.b))
+    return a, b
 
 
-def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:
+def _rate(tally: StratumTally, weights: Integers, members: Mask, states: int) -> Rate:
+    compared = weights > 0
+    weight = weights[compared] / weights.sum()
+    counts = np.stack([tally.hits[compared], tally.draws[compared], weight], axis=1)
+    mean = mean_probability(counts.tolist())
+    # The number of equally weighted draws that would say as much.
+    size = float(1 / (weight**2 / tally.independent[compared]).sum())
+    hits, draws = int(tally.hits[members].sum()), int(tally.draws[members].sum())
+    return Rate(mean, *credible_interval(mean * size, size), hits, draws, states, states)
+
+
+def change_between(a: Rate, b: Rate) -> tuple[float, float, float]:
     """Return the difference B − A with its 95 % interval, from the two intervals (MOVER).
 
-    >>> a, b = Estimate(0.9, 0.8, 0.96, 36, 40), Estimate(0.5, 0.35, 0.65, 20, 40)
+    >>> a, b = Rate(0.9, 0.8, 0.96, 36, 40), Rate(0.5, 0.35, 0.65, 20, 40)
     >>> [round(x, 2) for x in change_between(a, b)]
     [-0.4, -0.56, -0.22]
     """
-    change = b.probability - a.probability
-    below = math.hypot(b.probability - b.low, a.high - a.probability)
-    above = math.hypot(b.high - b.probability, a.probability - a.low)
+    before, after = a.estimate or 0.0, b.estimate or 0.0
+    change = after - before
+    below = math.hypot(after - b.low, a.high - before)
+    above = math.hypot(b.high - after, before - a.low)
     return change, max(change - below, -1.0), min(change + above, 1.0)
 
 
@@ -115,7 +107,7 @@ class Where:
     of: int
     """All states in which the question was compared: those without the intent, unless `when` says
     that it holds."""
-    elsewhere: tuple[Estimate, Estimate] | None
+    elsewhere: tuple[Rate, Rate] | None
     """The two sides in the other states."""
 
 
@@ -128,8 +120,8 @@ class Difference:
     literals: tuple[Literal, ...]
     """The side effect; empty for a change in whether the intent is achieved."""
     where: Where
-    a: Estimate
-    b: Estimate
+    a: Rate
+    b: Rate
     wins_a: int
     wins_b: int
     """Of the draws compared one to one: those in which it happened on one side only."""
@@ -170,8 +162,8 @@ class Unchanged:
 
     capability: Intent
     states: int
-    a: Estimate
-    b: Estimate
+    a: Rate
+    b: Rate
     adjusted_p: float
     """The smallest error rate, over everything compared, at which it would be a difference."""
     wins_a: int

@@ -20,11 +20,12 @@ import numpy as np
 
 from capscope.errors import CapscopeError
 from capscope.insight.diff.compare import compare_data
-from capscope.insight.diff.comparison import Comparison, Difference, Estimate
+from capscope.insight.diff.comparison import Comparison, Difference
 from capscope.insight.diff.run_data import RunData, SharedPredicates, projected
 from capscope.logic import Intent, State, to_json
 from capscope.stats.error_budget import ERROR_RATE
-from capscope.stats.stratified_mean import Stratum, mean_interval, mean_of_tried
+from capscope.stats.rate import Rate
+from capscope.stats.stratified_mean import Stratum
 
 FORMAT_VERSION = 2
 
@@ -36,7 +37,7 @@ class TableRow:
     capability: Intent
     states: int
     """The states over which the rates are means."""
-    rates: tuple[Estimate | None, ...]
+    rates: tuple[Rate | None, ...]
     """One for each run; None for a run that did not try it in a shared state."""
     changes: tuple[tuple[Difference, ...], ...]
     """One for each run: in what it differs from the run before; nothing for the first."""
@@ -112,7 +113,7 @@ class _Rates:
         self._predicates = SharedPredicates(first, first.state(known), (), ())
         self._states = [projected(run, self._predicates) for run in runs]
 
-    def of(self, intent: Intent) -> tuple[int, tuple[Estimate | None, ...]]:
+    def of(self, intent: Intent) -> tuple[int, tuple[Rate | None, ...]]:
         """Return the number of states that the runs share, and the rate of each run in them."""
         nothing = 0, (None,) * len(self._runs)
         if not self._predicates.knows(intent):
@@ -123,7 +124,8 @@ class _Rates:
         if not shared:
             return nothing
         rates = [
-            _mean([answers[state] for state in shared]) if answers else None for answers in found
+            Rate.of_strata([answers[state] for state in shared]) if answers else None
+            for answers in found
         ]
         return len(shared), tuple(rates)
 
@@ -141,10 +143,3 @@ class _Rates:
         for before, end in zip(made.before[rows].tolist(), ends, strict=True):
             answers[states[before]].append(end)
         return {state: Stratum(1, np.array(hits)) for state, hits in answers.items()}
-
-
-def _mean(strata: Sequence[Stratum]) -> Estimate:
-    """Take the mean over states, each with at least one draw."""
-    hits = sum(int(stratum.hits.sum()) for stratum in strata)
-    draws = sum(len(stratum.hits) for stratum in strata)
-    return Estimate(mean_of_tried(strata) or 0.0, *mean_interval(strata), hits, draws)

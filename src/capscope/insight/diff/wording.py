@@ -16,13 +16,13 @@ from capscope.insight.diff.comparison import (
     Comparison,
     Difference,
     DiffKind,
-    Estimate,
     NewChange,
     Unchanged,
     Unknown,
 )
 from capscope.insight.diff.table import RunTable, TableRow
 from capscope.sanitize import sanitize
+from capscope.stats.rate import Rate
 from capscope.wording import counted, first_few, joined, wrapped
 
 NOT_COMPARABLE = (
@@ -204,7 +204,7 @@ def difference_lines(difference: Difference) -> Iterator[str]:
     yield f"  {evidence(difference)}"
     if difference.where.elsewhere is not None:
         a, b = difference.where.elsewhere
-        yield f"  elsewhere: A {a.probability:.2f}, B {b.probability:.2f}"
+        yield f"  elsewhere: A {a.estimate:.2f}, B {b.estimate:.2f}"
 
 
 def heading(difference: Difference) -> str:
@@ -236,14 +236,13 @@ def _condition(difference: Difference) -> str:
     return f"when {' or '.join(shown)}"
 
 
-def estimate(side: Estimate) -> str:
+def estimate(side: Rate) -> str:
     """Format a probability (see `RATES`) with its interval and its draws.
 
-    >>> estimate(Estimate(0.05, 0.04, 0.07, 30, 300))
+    >>> estimate(Rate(0.05, 0.04, 0.07, 30, 300))
     '0.05 [0.04, 0.07] (30 of 300 executions)'
     """
-    draws = f"{side.hits:,} of {counted(side.draws, 'execution')}"
-    return f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] ({draws})"
+    return f"{side.brief} ({side.hits:,} of {counted(side.executions, 'execution')})"
 
 
 def suspected_lines(capability: Unchanged) -> Iterator[str]:
@@ -332,7 +331,7 @@ def row_cells(row: TableRow) -> list[str]:
     """Return a row of the table as text."""
     cells = [sanitize(str(row.capability))]
     for rate, changes in zip(row.rates, row.changes, strict=True):
-        known = f"{rate.probability:.2f} [{rate.low:.2f}, {rate.high:.2f}]" if rate else _UNKNOWN
+        known = rate.brief if rate else _UNKNOWN
         cells.append(" ".join([known, *map(_mark, changes)]))
     return [*cells, "; ".join(_kind(change) for change in row.overall)]
 

@@ -13,7 +13,7 @@ from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.model import Outcome, StateGraph
 from capscope.report.digest.cards import CardDigest, Tone
 from capscope.report.digest.size_budget import SizeBudget, brief
-from capscope.report.text import CapabilityView, RuleView, success_text
+from capscope.report.text import CapabilityView, RuleView
 from capscope.sanitize import sanitize
 from capscope.stats.arrays import Floats
 from capscope.stats.rate import Rate
@@ -107,17 +107,6 @@ class RuleDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class SuccessDigest:
-    """The success right after a reset."""
-
-    rate: float | None
-    low: float
-    high: float
-    evidence: str
-    """The draws and resets behind it."""
-
-
-@dataclass(frozen=True, slots=True)
 class CapabilityDigest:
     """A row of the table, and what it expands to."""
 
@@ -143,7 +132,7 @@ class CapabilityDigest:
     harm: int | None = None
     """The first card that says that it does harm."""
     rules_omitted: int = 0
-    after_reset: SuccessDigest | None = None
+    after_reset: Rate | None = None
     """None if the intent holds after every reset, or where resets led was not recorded."""
 
 
@@ -268,13 +257,8 @@ def _capability(
         side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
         gets_there=standings.gets_there[number] if standings.repeated else None,
         standing_inferred=view.intent in standings.inferred,
-        after_reset=None if after_reset is None else _after_reset(after_reset),
+        after_reset=after_reset,
     )
-
-
-def _after_reset(success: Rate) -> SuccessDigest:
-    rate = None if success.estimate is None else brief(success.estimate)
-    return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
 
 
 def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
@@ -14,7 +14,7 @@ from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_details, hazard_headline
 from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary
 from capscope.model.transitions import KnownPath, KnownStep
-from capscope.report.digest.size_budget import SizeBudget, brief
+from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import StateListing
 from capscope.report.text import example_text
 from capscope.sanitize import sanitize
@@ -84,18 +84,6 @@ class WayDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class RateDigest:
-    """How often something happened."""
-
-    label: str
-    probability: float
-    low: float
-    high: float
-    draws: int
-    states: int
-
-
-@dataclass(frozen=True, slots=True)
 class CardDigest:
     """A statement with its evidence: a finding, a hazard, a difference between runs."""
 
@@ -105,8 +93,8 @@ class CardDigest:
     example: str
     """A sentence, or empty."""
     intents: tuple[str, ...]
-    rates: tuple[RateDigest, ...] = ()
-    """What happened, and what it is compared with."""
+    rates: tuple[tuple[str, Rate], ...] = ()
+    """What happened, and what it is compared with, each with a label."""
     way: WayDigest | None = None
     details: tuple[str, ...] = ()
     """Further sentences."""
@@ -146,7 +134,7 @@ class CardMaker:
             self._phrasing.sentence(as_sentence(sanitize(f"hazard {hazard_headline(result)}"))),
             "",
             tuple(dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)),
-            tuple(_rate("at the end of this path", pair.rate) for pair in first),
+            tuple(("at the end of this path", pair.rate) for pair in first),
             ways[0] if ways else None,
             tuple(
                 self._phrasing.sentence(as_sentence(sanitize(line)))
@@ -162,13 +150,16 @@ class CardMaker:
             text = sanitize(example_text(shown, self._listing.always, name))
             example = f"For {self._phrasing.sentence(text)}."
             way = self._way(finding, shown)
+        rates = [("how often", finding.rate)]
+        if finding.against is not None:
+            rates.append(("compared with", finding.against))
         return CardDigest(
             finding.kind,
             tone_of(finding),
             self._phrasing.sentence(sanitize(finding.sentence)),
             example,
             tuple(sanitize(str(intent)) for intent in finding.intents),
-            tuple(_rates(finding)),
+            tuple(rates),
             way,
         )
 
@@ -212,14 +203,3 @@ class CardMaker:
     def _changes(self, step: KnownStep) -> list[str]:
         effect = self._groups.without_implied(Effect.between(step.state, step.after))
         return [sanitize(str(literal)) for literal in effect.literals(self._vocabulary)]
-
-
-def _rates(finding: Finding) -> Iterator[RateDigest]:
-    yield _rate("how often", finding.rate)
-    if finding.against is not None:
-        yield _rate("compared with", finding.against)
-
-
-def _rate(label: str, rate: Rate) -> RateDigest:
-    bounds = brief(rate.estimate or 0.0), brief(rate.low), brief(rate.high)
-    return RateDigest(label, *bounds, rate.executions, rate.states)

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capscope.insight.diff import Comparison, Difference, Estimate, RunTable, wording
+from capscope.insight.diff import Comparison, Difference, RunTable, wording
 from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged
 from capscope.logic import Phrasing, State
 from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
-from capscope.report.digest.cards import CardDigest, CardMaker, RateDigest, Tone, WayDigest
+from capscope.report.digest.cards import CardDigest, CardMaker, Tone, WayDigest
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
 from capscope.report.page.rendering import render
@@ -69,14 +69,13 @@ class DifferenceCards:
 
 def _card(difference: Difference, ways: _Ways | None) -> CardDigest:
     phrasing = Phrasing.of(difference.vocabulary)
-    states = difference.where.states
     return CardDigest(
         str(difference.change),
         Tone.GOOD if difference.change in _BETTER else Tone.HARM,
         phrasing.sentence(sanitize(wording.sentence(difference))),
         "",
         (sanitize(str(difference.capability)),),
-        (_rate("B", difference.b, states), _rate("A", difference.a, states)),
+        (("B", difference.b), ("A", difference.a)),
         None if ways is None else ways.drawn(difference),
     )
 
@@ -88,12 +87,8 @@ def _suspected_card(capability: Unchanged) -> CardDigest:
         sanitize(f"{capability.capability}: {wording.size(capability)}"),
         "",
         (sanitize(str(capability.capability)),),
-        (_rate("B", capability.b, capability.states), _rate("A", capability.a, capability.states)),
+        (("B", capability.b), ("A", capability.a)),
     )
-
-
-def _rate(label: str, side: Estimate, states: int) -> RateDigest:
-    return RateDigest(label, side.probability, side.low, side.high, side.draws, states)
 
 
 class _Ways:

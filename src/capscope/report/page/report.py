@@ -23,6 +23,7 @@ from capscope.report.digest.capabilities import CapabilityDigest
 from capscope.report.digest.states import MapEdge
 from capscope.report.page.rendering import render
 from capscope.report.page.terms import term_renderer
+from capscope.report.text import success_text
 from capscope.wording import counted
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def report_page(digest: Digest) -> str:
         _SCRIPTS,
         digest=digest,
         term=term_renderer(digest.phrases),
+        success_text=success_text,
         state_links=True,
         anchors=anchors,
         anchor_of={c.intent: a for c, a in zip(digest.capabilities, anchors, strict=True)},
