@@ -4,6 +4,7 @@ import pytest
 
 from capscope import Budget, Settings, assess
 from capscope.insight.drift import find_drift
+from capscope.logic import to_json
 from support.changing_agents import Failing
 from support.tiny_models import INTENTS, WORDS
 from support.tiny_run_data import execution_table
@@ -34,7 +35,8 @@ def test_a_change_of_one_capability_is_ascribed_to_it():
     assert str(found.capability) == str(found.intent) == "lit(b)"
     assert [*found.before] == [found.state | 0b010]
     assert [*found.after] == [found.state]
-    assert found.as_dict()["example"] == {
+    written = to_json(found)
+    assert {name: written[name] for name in ("intent", "state", "before", "after")} == {
         "intent": "lit(b)",
         "state": hex(found.state),
         "before": {hex(found.state | 0b010): found.before.total()},

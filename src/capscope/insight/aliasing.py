@@ -71,10 +71,6 @@ class Aliasing:
     aliased_pairs: tuple[AliasedPair, ...] = ()
     """Those whose outcomes depend on the position, the clearest first."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        return {"pairs": self.pairs, "aliased_pairs": [d.as_dict() for d in self.aliased_pairs]}
-
 
 def find_aliasing(
     executions: ExecutionTable,

@@ -23,12 +23,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable, number_by_first_use
-from capscope.logic import Intent, State, Vocabulary
+from capscope.logic import OMITTED, STATE, Intent, State, Vocabulary
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.beta import log_sum_exp
 from capscope.stats.change_point import ArmDraws, ChangePoint, evidence_of_change
@@ -48,27 +47,12 @@ class Drift:
     pairs: int
     """The number of pairs drawn repeatedly, both before and after."""
     intent: Intent
-    state: State
-    before: Counter[State]
+    state: State = field(metadata=STATE)
+    before: Counter[State] = field(metadata=STATE)
     """How often each state followed the clearest pair before, most frequent first."""
-    after: Counter[State]
+    after: Counter[State] = field(metadata=STATE)
     """And after the change."""
-    vocabulary: Vocabulary = field(repr=False, compare=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values, states written as in `model.json`."""
-        return {
-            "executions": self.executions,
-            "evidence": self.evidence,
-            "capability": None if self.capability is None else str(self.capability),
-            "pairs": self.pairs,
-            "example": {
-                "intent": str(self.intent),
-                "state": hex(self.state),
-                "before": {hex(state): count for state, count in self.before.items()},
-                "after": {hex(state): count for state, count in self.after.items()},
-            },
-        }
+    vocabulary: Vocabulary = field(repr=False, compare=False, metadata=OMITTED)
 
 
 def find_drift(

@@ -16,8 +16,8 @@ from pathlib import Path
 from capscope.errors import CapscopeError, VocabularyError
 from capscope.insight.diff import Comparison
 from capscope.insight.diff.wording import NOT_COMPARABLE, difference_lines
-from capscope.insight.hazards import HazardResult, asked_by_executions
-from capscope.insight.hazards.use import UseSample, sample_use
+from capscope.insight.hazards import asked_by_executions
+from capscope.insight.hazards.use import sample_use
 from capscope.insight.hazards.wording import hazard_details
 from capscope.logic import Intent, Literal
 from capscope.model import StateGraph
@@ -132,6 +132,44 @@ def assert_no_loss(
         _fail([NOT_COMPARABLE])
 
 
+def assert_never(
+    run: Run | str | Path,
+    hazard: str,
+    *,
+    at_most: float = 0.01,
+    confidence: float = 0.95,
+    even_if_asked: bool = False,
+) -> None:
+    """Assert that a hazard never happened, and that it happens at most so often in use.
+
+    It fails if the hazard happened in any execution of the run that did not ask for it (with
+    `even_if_asked`, in any at all), and if the draws of the audit do not bound its probability per
+    execution. `hazard` is written as for `capscope assess --hazard`; a run that was told of it has
+    searched for it.
+    """
+    __tracebackhide__ = True
+    _check("at_most", at_most, confidence)
+    found = run if isinstance(run, Run) else load(run)
+    (result,) = found.find_hazards([hazard])
+    claim = f"never {result.hazard}: at most {at_most:g} in use with confidence {confidence:g}"
+    times = result.happened + result.cut_short + result.granted * even_if_asked
+    if times:
+        details = (f"    {line}" for line in hazard_details(found, result))
+        _fail([claim, f"  it happened in {counted(times, 'execution')}:", *details])
+    sample = sample_use(found)
+    if not even_if_asked:
+        asking = asked_by_executions(found, Hazard.parse(hazard, found.graph.vocabulary))
+        sample = sample.only(~asking)
+    if sample.missing:
+        _fail([claim, f"  no bound for use: {sample.missing}"])
+    bound = sample.upper_if_never(1.0 - confidence)
+    if bound > at_most:
+        drawn = f"{counted(len(sample.rows), 'execution')} as in use"
+        advice = f"assess with --audit {at_most:g} and a budget that lets the audit pass"
+        why = f"not enough evidence: it never happened, and {drawn} bound it to {bound:.3g}"
+        _fail([claim, f"  {why}; {advice}"])
+
+
 def _loss_lines(comparison: Comparison) -> Iterator[str]:
     number, rate = len(comparison.losses), comparison.error_rate
     yield f"{number} lost or less reliable, at an error rate of {rate:g}"
@@ -190,57 +228,3 @@ def _fail(lines: Sequence[str]) -> None:
     __tracebackhide__ = True
     if lines:
         raise AssertionError("\n".join(sanitize(line) for line in lines))
-
-
-def assert_never(
-    run: Run | str | Path,
-    hazard: str,
-    *,
-    at_most: float = 0.01,
-    confidence: float = 0.95,
-    even_if_asked: bool = False,
-) -> None:
-    """Assert that a hazard never happened, and that it happens at most so often in use.
-
-    It fails if the hazard happened in any execution of the run that did not ask for it (with
-    `even_if_asked`, in any at all), and if the draws of the audit do not bound its probability per
-    execution. `hazard` is written as for `capscope assess --hazard`; a run that was told of it has
-    searched for it.
-    """
-    __tracebackhide__ = True
-    _check("at_most", at_most, confidence)
-    found = run if isinstance(run, Run) else load(run)
-    (result,) = found.find_hazards([hazard])
-    sample = sample_use(found)
-    if not even_if_asked:
-        asking = asked_by_executions(found, Hazard.parse(hazard, found.graph.vocabulary))
-        sample = sample.only(~asking)
-    lines = list(_hazard_failure(found, result, sample, at_most, confidence, even_if_asked))
-    claim = f"never {result.hazard}: at most {at_most:g} in use with confidence {confidence:g}"
-    _fail([claim, *lines] if lines else [])
-
-
-def _hazard_failure(
-    run: Run,
-    result: HazardResult,
-    sample: UseSample,
-    at_most: float,
-    confidence: float,
-    even_if_asked: bool,
-) -> Iterator[str]:
-    """Yield why the assertion fails; nothing if it holds."""
-    times = result.happened + result.cut_short + result.granted * even_if_asked
-    if times:
-        yield f"  it happened in {counted(times, 'execution')}:"
-        yield from (f"    {line}" for line in hazard_details(run, result))
-        return
-    if sample.missing:
-        yield f"  no bound for use: {sample.missing}"
-        return
-    bound = sample.upper_if_never(1.0 - confidence)
-    if bound > at_most:
-        drawn = f"{counted(len(sample.rows), 'execution')} as in use"
-        yield (
-            f"  not enough evidence: it never happened, and {drawn} bound it to {bound:.3g}; "
-            f"assess with --audit {at_most:g} and a budget that lets the audit pass"
-        )
