@@ -10,7 +10,7 @@ from capscope import problems
 from capscope.adapters.llm.client import close_shared_clients
 from capscope.errors import DomainFileError, ProblemError, install_hint
 from capscope.problem import Problem, check_problem
-from capscope.problem.registered import RegisteredProblem
+from capscope.problem.problem import RegisteredProblem
 from capscope.problems import (
     canonical_source,
     load_problem,

@@ -33,7 +33,7 @@ from capscope.logic import State
 from capscope.phases import begin_phase
 from capscope.problem import Limits, Problem, Snapshot, picture_of
 from capscope.problem.attempt import is_exit
-from capscope.problem.registered import RegisteredProblem
+from capscope.problem.problem import RegisteredProblem
 
 __all__ = [
     "ProblemLoader",

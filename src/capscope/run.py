@@ -37,7 +37,7 @@ from capscope.journal.run_meta import Budget
 from capscope.journal.settings import Settings
 from capscope.phases import begin_phase
 from capscope.problem import Problem, picture_of
-from capscope.problem.program_end import only_by_itself
+from capscope.problem.attempt import only_by_itself
 from capscope.problems import (
     GivenProblem,
     find_problem,

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from capscope.problem import picture_of
-from capscope.problem.picture import png
+from capscope.problem.positions import png
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
 

@@ -11,7 +11,7 @@ from capscope.adapters.llm import CallId, Calls, LlmClient, LlmSettings, Samplin
 from capscope.adapters.llm.answers import score_key
 from capscope.errors import ConversationRefused, LlmError
 from capscope.problem import Allowance
-from capscope.problem.allowance import AllowanceSpent
+from capscope.problem.problem import AllowanceSpent
 from support.llm_agents import KEY, QUESTION
 from support.llm_stub import chat, fails, scores, sends
 from support.processes import SECONDS

@@ -10,7 +10,7 @@ from support.processes import SECONDS
 
 GUARDED = """
 import os, sys
-from capscope.problem.program_end import only_by_itself
+from capscope.problem.attempt import only_by_itself
 
 def guarded(text):
     with only_by_itself():

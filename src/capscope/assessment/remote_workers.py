@@ -23,7 +23,7 @@ from capscope.journal.draws import Draw
 from capscope.journal.run_directory import versions
 from capscope.logic import Intent, State
 from capscope.problem import Allowance, Problem
-from capscope.problem.allowance import AllowanceSpent
+from capscope.problem.problem import AllowanceSpent
 from capscope.strategy.base import SequencePolicy, Task
 
 MakeProblem = Callable[[], Problem]

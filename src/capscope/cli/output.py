@@ -33,7 +33,7 @@ from capscope.assessment import Event, Listener
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
 from capscope.phases import PHASES
-from capscope.problem.program_end import only_by_itself
+from capscope.problem.attempt import only_by_itself
 from capscope.sanitize import sanitize
 from capscope.wording import counted
 

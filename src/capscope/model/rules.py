@@ -20,7 +20,7 @@ test. Otherwise:
    types remain, a decision tree over the atoms decides, learned from the other states.
 3. **Odds.** The states of a type are split by an atom if the outcomes differ on the two sides. A
    betting score must exclude that all draws come from one distribution, however they were chosen
-   (`stats/categorical.py`); and the atom must explain more than that states differ without a
+   (`stats/betting.py`); and the atom must explain more than that states differ without a
    reason (`stats/partial_pooling.py`), since then each atom separates better from worse states
    by accident. Both are reduced by the number of different splits, and all splits of a capability
    share one error rate.

@@ -1,6 +1,5 @@
 """What is assessed: an agent, the simulator it acts in, and the abstraction of its states."""
 
-from capscope.problem.allowance import Allowance, AllowanceSpent
 from capscope.problem.attempt import Attempt, Ending, Position
 from capscope.problem.checks import check_problem, notes_on
 from capscope.problem.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
@@ -9,6 +8,8 @@ from capscope.problem.problem import (
     Abstraction,
     Action,
     Agent,
+    Allowance,
+    AllowanceSpent,
     Attempting,
     DrawsPictures,
     EndableAttempt,

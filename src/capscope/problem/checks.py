@@ -17,9 +17,8 @@ from typing import NamedTuple
 from capscope.errors import CapscopeError, SimulatorError, VocabularyError
 from capscope.logic import Intent, Literal, State
 from capscope.problem import inspection
-from capscope.problem.attempt import Attempt, Ending, Position, pursue
+from capscope.problem.attempt import Attempt, Ending, Position, only_by_itself, pursue
 from capscope.problem.problem import HasNotes, Inspection, Observation, Problem, Snapshot
-from capscope.problem.program_end import only_by_itself
 from capscope.seeds import child_seed
 
 WALK_STEPS = 60

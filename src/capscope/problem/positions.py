@@ -1,4 +1,4 @@
-"""Saved positions: what restores a position of the simulator, and what identifies it.
+"""Saved positions: what restores a position of the simulator, what identifies it, its picture.
 
 A snapshot that records how to get to a position (a seed and the actions since) is different for
 every way there. So a simulator may also name its position; otherwise the snapshot is the name, or
@@ -8,7 +8,11 @@ its digest if it is long.
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from capscope.errors import ProblemError
 from capscope.problem.problem import Simulator, Snapshot
@@ -16,6 +20,8 @@ from capscope.problem.problem import Simulator, Snapshot
 LONGEST_NAME = 1024
 LARGEST_SNAPSHOT = 64 * 1024**2
 """In bytes."""
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_EIGHT_BIT_RGB = bytes([8, 2, 0, 0, 0])
 
 
 class SavedPosition(NamedTuple):
@@ -60,3 +66,19 @@ def save_position(simulator: Simulator) -> SavedPosition:
 
 def _name_of(snapshot: Snapshot) -> bytes:
     return snapshot if len(snapshot) <= LONGEST_NAME else hashlib.sha256(snapshot).digest()
+
+
+def png(pixels: np.ndarray[Any, Any]) -> bytes:
+    """Encode rows of RGB pixels, one byte per colour, as PNG."""
+    height, width, _ = pixels.shape
+    # Each row begins with a zero: no filter.
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)
+    rows[:, 1:] = pixels[:, :, :3].reshape(height, 3 * width)
+    header = _chunk(b"IHDR", struct.pack(">II", width, height) + _EIGHT_BIT_RGB)
+    data = _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
+    return _PNG_SIGNATURE + header + data + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    checksum = zlib.crc32(content, zlib.crc32(kind))
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)

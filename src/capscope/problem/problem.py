@@ -4,12 +4,17 @@ Observations and actions can be anything that the simulator and the agent agree 
 bytes, so that it can be stored and restored in another process.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from threading import Event, Lock
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from capscope.errors import install_hint
 from capscope.logic import Intent, State, Vocabulary
-from capscope.problem.allowance import Allowance
 
 Observation = Any
 Action = Any
@@ -18,6 +23,69 @@ Snapshot = bytes
 
 class InvalidAction(Exception):  # noqa: N818 - it names what the agent did, not a defect
     """Raise from `Simulator.step` for an action that is not available: the attempt ends."""
+
+
+class AllowanceSpent(Exception):  # noqa: N818 - it says what happened; nobody made a mistake
+    """Raise instead of making a call if nothing is left: the attempt ends as cut."""
+
+
+class Allowance:
+    """What an agent may spend on a language model during a draw; safe to share among threads.
+
+    Tokens count for every answer; cost is what was paid, so a cached answer costs nothing. Counting
+    after an attempt would be too late: one attempt may make twenty calls. So an attempt pays for
+    each call, and ends as cut when nothing is left. Parallel draws each have an allowance within a
+    common one, so that together they stay within the budget.
+    """
+
+    def __init__(
+        self,
+        tokens: float = inf,
+        cost: float = inf,
+        *,
+        within: Allowance | None = None,
+        stopped: Event | None = None,
+    ) -> None:
+        self.most_tokens = tokens
+        self.most_cost = cost
+        self.tokens = 0
+        self.cost = 0.0
+        self.stopped: Event = stopped or (within.stopped if within else Event())
+        """Set when the run ends early: answers are no longer needed."""
+        self._within = within
+        self._lock = Lock()
+
+    @property
+    def limits_cost(self) -> bool:
+        """Whether money is limited."""
+        return self.most_cost < inf
+
+    @property
+    def spent(self) -> bool:
+        """Whether no tokens or no money are left."""
+        return self.tokens >= self.most_tokens or self.cost >= self.most_cost
+
+    def check_tokens(self) -> None:
+        """Raise `AllowanceSpent` if no tokens are left."""
+        if self.tokens >= self.most_tokens:
+            raise AllowanceSpent("no tokens are left")
+        if self._within is not None:
+            self._within.check_tokens()
+
+    def check_cost(self) -> None:
+        """Raise `AllowanceSpent` if no money is left."""
+        if self.cost >= self.most_cost:
+            raise AllowanceSpent("no money is left")
+        if self._within is not None:
+            self._within.check_cost()
+
+    def pay(self, tokens: int, cost: float) -> None:
+        """Count the tokens and cost of an answer."""
+        with self._lock:
+            self.tokens += tokens
+            self.cost += cost
+        if self._within is not None:
+            self._within.pay(tokens, cost)
 
 
 class Simulator(Protocol):
@@ -194,3 +262,31 @@ def picture_of(problem: Problem) -> Callable[[Snapshot], bytes] | None:
     """Return a function that draws a position as a PNG; None if the simulator cannot draw."""
     simulator = problem.simulator
     return simulator.picture if isinstance(simulator, DrawsPictures) else None
+
+
+@dataclass(frozen=True)
+class RegisteredProblem:
+    """A problem that can be asked for by name."""
+
+    name: str
+    summary: str
+    load: Callable[..., Problem]
+    """Makes the problem; options are given by name."""
+    extra: str | None = None
+    """The extra to install, and the modules that show that it is."""
+    modules: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    distribution: str = "capscope"
+    """The distribution that has the extra."""
+    files: Mapping[str, Callable[[], Container[str]]] = field(default_factory=dict)
+    """The options that name a file, each with the values that are names and not paths."""
+
+    @property
+    def installed(self) -> bool:
+        """Whether the packages it needs can be imported."""
+        return all(importlib.util.find_spec(module) is not None for module in self.modules)
+
+    @property
+    def install_hint(self) -> str:
+        """The command that installs what it needs."""
+        return install_hint(self.extra or "all", self.distribution)

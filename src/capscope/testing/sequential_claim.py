@@ -16,8 +16,7 @@ from typing import ClassVar
 from capscope.errors import CapscopeError
 from capscope.logic import Effect, Intent, Literal
 from capscope.problem import Attempt, Problem
-from capscope.problem.attempt import Position, pursue
-from capscope.problem.program_end import only_by_itself
+from capscope.problem.attempt import Position, only_by_itself, pursue
 from capscope.seeds import child_seed
 from capscope.stats.sequential_test import SequentialTest
 from capscope.wording import counted

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.errors import ProblemError
 from capscope.problem import Agent, Limits, Problem
-from capscope.problem.registered import RegisteredProblem
+from capscope.problem.problem import RegisteredProblem
 
 if TYPE_CHECKING:
     from capscope_worlds.crafter import GameMap

@@ -24,7 +24,7 @@ from capscope.adapters.gymnasium.restoring import Copy, Replay, Restoring, attri
 from capscope.errors import ProblemError
 from capscope.logic import Atom, State, Vocabulary
 from capscope.problem import Inspection, InvalidAction, Snapshot
-from capscope.problem.picture import png
+from capscope.problem.positions import png
 
 _MAX_LISTED = 256
 

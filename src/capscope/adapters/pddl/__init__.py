@@ -18,7 +18,7 @@ from capscope.adapters.pddl.task import (
 )
 from capscope.errors import ProblemError, install_hint
 from capscope.problem import Limits, Problem
-from capscope.problem.registered import RegisteredProblem
+from capscope.problem.problem import RegisteredProblem
 
 __all__ = [
     "PLANNING_PROBLEMS",

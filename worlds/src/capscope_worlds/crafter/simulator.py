@@ -25,7 +25,7 @@ from crafter import engine, objects
 
 from capscope.errors import ProblemError
 from capscope.problem import InvalidAction, Snapshot
-from capscope.problem.picture import png
+from capscope.problem.positions import png
 from capscope_worlds.crafter.game_map import FACINGS, GameMap
 from capscope_worlds.crafter.observation import CrafterObservation, Creature
 from capscope_worlds.crafter.rules import ACHIEVEMENTS, ACTIONS, ITEMS, MATERIALS

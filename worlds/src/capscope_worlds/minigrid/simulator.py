@@ -19,7 +19,7 @@ from minigrid.minigrid_env import MiniGridEnv
 
 from capscope.errors import ProblemError
 from capscope.problem import InvalidAction, Snapshot
-from capscope.problem.picture import png
+from capscope.problem.positions import png
 from capscope_worlds.minigrid.layout import FACINGS, LAVA, WALL, Cell, DoorState, Layout
 from capscope_worlds.minigrid.observation import ACTIONS, GridObservation
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from capscope.errors import ProblemError
 from capscope.problem import InvalidAction, Snapshot
-from capscope.problem.picture import png
+from capscope.problem.positions import png
 from capscope_worlds.overcooked.drawing import draw
 from capscope_worlds.overcooked.kitchen import (
     ACTIONS,

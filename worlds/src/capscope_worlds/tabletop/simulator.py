@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from capscope.problem import InvalidAction, Snapshot
-from capscope.problem.picture import png
+from capscope.problem.positions import png
 from capscope.seeds import child_seed
 from capscope_worlds.tabletop.camera import Camera, Pixels
 from capscope_worlds.tabletop.detector import Detector, Sighting
