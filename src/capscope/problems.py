@@ -56,9 +56,10 @@ def registered_problems() -> dict[str, RegisteredProblem]:
 
 def _find(name: str) -> RegisteredProblem | None:
     """Return a problem by name without importing the others."""
-    entries = metadata.entry_points(group=ENTRY_POINTS, name=name)
-    own = (problem for problem in PLANNING_PROBLEMS if problem.name == name)
-    return next(own, None) or next(map(_registered, entries), None)
+    own = next((problem for problem in PLANNING_PROBLEMS if problem.name == name), None)
+    if own is not None:  # looking for entry points takes long
+        return own
+    return next(map(_registered, metadata.entry_points(group=ENTRY_POINTS, name=name)), None)
 
 
 def _registered(entry: metadata.EntryPoint) -> RegisteredProblem:

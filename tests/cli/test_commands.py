@@ -52,6 +52,18 @@ def test_what_is_not_used_is_not_imported():
     assert not others & loaded_by(f"{helped}\ntry: main()\nexcept SystemExit: pass")
 
 
+def test_an_assessment_loads_a_part_of_the_package_only(tmp_path):
+    pytest.importorskip("plado", reason="needs the extra pddl")
+    given = ["assess", "blocksworld", "--max-executions", "60", "--run", str(tmp_path / "run")]
+    called = f"sys.argv[1:] = {given}; from capscope.cli import main"
+    loaded = loaded_by(f"{called}\ntry: main()\nexcept SystemExit: pass")
+    own = {name for name in loaded if name.partition(".")[0] == "capscope"}
+    assert "capscope.report.page" in own
+    assert len(own) <= 150
+    unused = ("llm", "mcp", "tools", "gymnasium", "view", "planning", "diff", "evaluation")
+    assert not [name for name in own if set(unused) & set(name.split("."))]
+
+
 def test_every_public_name_can_be_imported():
     for name in package.__all__:
         assert getattr(package, name).__name__ == name or name == "State"

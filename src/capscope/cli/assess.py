@@ -1,6 +1,6 @@
 """`capscope assess PROBLEM` and `capscope resume DIR`: find out what an agent can do."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import (
     GroupedCommand,
     Json,
+    Live,
     ProblemArguments,
     RecordedProblem,
     RunArgument,
@@ -21,7 +22,6 @@ from capscope.cli.options import (
     with_workers,
 )
 from capscope.cli.output import interruptible, print_json, print_lines, progress, write_message
-from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.journal.run_directory import JOURNAL, RunDirectory
 from capscope.journal.run_meta import Budget
@@ -76,7 +76,7 @@ def assess_problem(
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
     with (
         _interruptible(directory, source),
-        live_page(directory, live, budget),
+        _live_page(directory, live, budget),
         progress(slug, budget) as listener,
     ):
         result = assess(
@@ -124,7 +124,7 @@ def resume_run(
         before = opened.journal.read_meta()
     with (
         _interruptible(path, before.identity.source),
-        live_page(path, live, budget or before.budget),
+        _live_page(path, live, budget or before.budget),
         progress(path.name, budget or before.budget) as listener,
     ):
         resumed = resume(
@@ -151,6 +151,17 @@ def _interruptible(directory: Path, source: str) -> AbstractContextManager[None]
         return f"everything observed is kept. Continue with: {resume_command(directory, source)}"
 
     return interruptible(kept)
+
+
+def _live_page(
+    directory: Path, wanted: bool, budget: Budget | None
+) -> AbstractContextManager[None]:
+    """Serve the run while it goes on, if that is wanted."""
+    if not wanted:
+        return nullcontext()
+    from capscope.cli.view import live_page
+
+    return live_page(directory, budget)
 
 
 def _print_result(run: Run, json: bool) -> None:

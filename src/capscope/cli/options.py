@@ -28,6 +28,15 @@ DrawPictures = Annotated[
     ),
 ]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+Live = Annotated[
+    bool,
+    typer.Option(
+        "--live",
+        help="Show the run in a local page while it goes on, and print the page's address; needs "
+        "the extra view.",
+        rich_help_panel=OptionGroup.WHERE,
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seeds all randomness.", rich_help_panel=OptionGroup.WHAT)]
 _Workers = Annotated[
     int, typer.Option(help="Draws made in parallel.", rich_help_panel=OptionGroup.WHERE)

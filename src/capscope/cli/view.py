@@ -13,17 +13,6 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import flush_answers, print_json, print_line, write_message
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
-from capscope.journal.settings import OptionGroup
-
-Live = Annotated[
-    bool,
-    typer.Option(
-        "--live",
-        help="Show the run in a local page while it goes on, and print the page's address; needs "
-        "the extra view.",
-        rich_help_panel=OptionGroup.WHERE,
-    ),
-]
 
 
 def view_runs(
@@ -60,11 +49,8 @@ def view_runs(
 
 
 @contextmanager
-def live_page(directory: Path, wanted: bool, budget: Budget | None) -> Iterator[None]:
-    """Serve a run while the block runs, if that is wanted; the address goes to standard error."""
-    if not wanted:
-        yield
-        return
+def live_page(directory: Path, budget: Budget | None) -> Iterator[None]:
+    """Serve a run while the block runs; the address goes to standard error."""
     from capscope.view.server import companion
 
     unlimited = budget is None or budget.seconds is None
