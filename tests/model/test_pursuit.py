@@ -9,7 +9,7 @@ from capscope.logic import Effect, Intent, Predicate, Vocabulary
 from capscope.model import PairStats
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.pursuit import Pursuit, bradley_terry
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.state_graph import StateMatrix
 
 ROOMS = ("a", "b", "c", "d", "e")
 WORDS = Vocabulary(

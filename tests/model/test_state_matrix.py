@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.state_graph import StateMatrix
 
 WIDTH = 11
 STATES = st.integers(0, 2**WIDTH - 1)

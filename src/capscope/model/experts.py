@@ -20,8 +20,8 @@ import numpy as np
 from capscope.logic import Intent, Vocabulary
 from capscope.model.outcome_types import OutcomeTypes
 from capscope.model.pursuit import Pursuit
-from capscope.model.shortest_ways import UNKNOWN
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.shortest_paths import UNKNOWN
+from capscope.model.state_graph import StateMatrix
 from capscope.model.trees import Committee, Lifting
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask

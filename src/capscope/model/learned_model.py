@@ -38,8 +38,7 @@ from capscope.model.doubt import (
 )
 from capscope.model.experts import Experts
 from capscope.model.outcome_types import NO_CHANGE, NOTHING, OddsPooling, OutcomeTypes, fit_poolings
-from capscope.model.state_graph import PairStats, StateGraph
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.state_graph import PairStats, StateGraph, StateMatrix
 from capscope.stats.arrays import Floats, Integers
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor

@@ -24,7 +24,7 @@ import numpy as np
 
 from capscope.logic import ExactlyOne, LiteralTest, State, Vocabulary
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
-from capscope.model.shortest_ways import (
+from capscope.model.shortest_paths import (
     FARTHEST,
     UNKNOWN,
     Edges,
@@ -32,7 +32,7 @@ from capscope.model.shortest_ways import (
     first_steps,
     ties_of,
 )
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.state_graph import StateMatrix
 from capscope.model.trees import Tree, grow
 from capscope.stats.arrays import Floats, Integers, Mask
 

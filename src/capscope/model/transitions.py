@@ -20,8 +20,7 @@ import numpy as np
 
 from capscope.logic import Effect, Intent, State
 from capscope.model.outcome_types import OutcomeTypes
-from capscope.model.state_graph import StateGraph, StateNode
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.state_graph import StateGraph, StateMatrix, StateNode
 from capscope.stats.arrays import Floats, Integers, Mask
 
 FAR = 1 << 30

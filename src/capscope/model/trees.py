@@ -26,7 +26,7 @@ import numpy as np
 
 from capscope.logic import Atom, Effect, Intent, Vocabulary
 from capscope.model.outcome_types import OutcomeTypes
-from capscope.model.state_matrix import Bits, StateMatrix
+from capscope.model.state_graph import Bits, StateMatrix
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers
 

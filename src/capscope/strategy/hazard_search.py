@@ -22,7 +22,7 @@ import numpy as np
 
 from capscope.logic import Condition, Effect, State, Term, Vocabulary
 from capscope.model import LearnedModel
-from capscope.model.state_matrix import Bits
+from capscope.model.state_graph import Bits
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask
 

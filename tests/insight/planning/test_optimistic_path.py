@@ -1,7 +1,7 @@
 import random
 
+from capscope.insight.planning import OptimisticSearch
 from capscope.insight.planning.goal import Goal
-from capscope.insight.planning.optimistic_path import OptimisticSearch
 from capscope.journal.execution_table import Transition
 from capscope.model import ExtremeModels
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models
@@ -49,7 +49,7 @@ def test_if_everything_was_tried_there_is_no_optimistic_path():
 
 
 def test_a_search_is_limited(monkeypatch):
-    monkeypatch.setattr("capscope.insight.planning.optimistic_path._MOST_STATES", 2)
+    monkeypatch.setattr("capscope.insight.planning._MOST_STATES", 2)
     graph = learned({Transition(0, 0, 1): 3})
     goal = Goal.parse("r", WORDS)
     assert OptimisticSearch.of(ExtremeModels(graph), goal, 0) == OptimisticSearch(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.strategy.paper.distribution import (
+from capscope.strategy.paper.mcqs_e import (
     Predictor,
     add_mass,
     point,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from capscope.logic import Condition, State, Term
 from capscope.model import StateGraph
-from capscope.model.state_matrix import StateMatrix
+from capscope.model.state_graph import StateMatrix
 from capscope.model.transitions import KnownPath, KnownPaths, SeenTransitions
 
 LeftBehind = Mapping[State, Set[Term]]

@@ -9,10 +9,12 @@ A plan keeps to what was tried, with the frequencies of the fitted rules (`mdp`)
 steps are allowed. Each step says which of the two it is.
 """
 
+from __future__ import annotations
+
 import heapq
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,14 +23,16 @@ from capscope.errors import CapscopeError
 from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.markov_chain import MarkovChain
 from capscope.insight.planning.mdp import GoalPolicy, believed_mdp, fitted_mdp, most_reliable_policy
-from capscope.insight.planning.optimistic_path import OptimisticSearch
 from capscope.logic import Effect, Intent, State
 from capscope.model import ExtremeModels, LearnedModel, Provenance, StateGraph
+from capscope.model.transitions import breadth_first
 
 SAMPLES = 1_000
 """Samples of the probabilities for the interval of a plan's success."""
 _AGREEMENT = 1e-3
 """Tolerated relative difference between a policy's evaluation and its solved value."""
+_MOST_STATES = 5_000
+"""Of the optimistic model that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +280,62 @@ def _endless(goal: Goal) -> CapscopeError:
         f"reaching {goal} would take hundreds of thousands of executions, too many to solve "
         "precisely; plan for a nearer goal or from a nearer start"
     )
+
+
+@dataclass(frozen=True)
+class OptimisticPath:
+    """A shortest path to a goal with at least one untried step."""
+
+    capabilities: tuple[Intent, ...]
+    untried_in: State
+    """The state in which the first untried capability would be asked for."""
+    untried: Intent
+
+
+@dataclass(frozen=True)
+class OptimisticSearch:
+    """The result of a search in the optimistic model for a goal that was never reached.
+
+    The optimistic model assumes that an untried pair does whatever the capability did elsewhere. If
+    it has a path, trying the first untried capability on it would settle the question. If it has
+    none, only an outcome that was never seen could lead to the goal.
+    """
+
+    path: OptimisticPath | None
+    searched_all: bool
+    """Whether all states of the optimistic model were searched."""
+
+    @classmethod
+    def of(cls, models: ExtremeModels, goal: Goal, start: State) -> OptimisticSearch:
+        """Search the optimistic model breadth first from a state."""
+        graph = models.graph
+
+        def steps(state: State) -> Iterator[tuple[int, State]]:
+            for capability, intent in enumerate(graph.capabilities):
+                for after in models.optimistic.predict(state, intent):
+                    yield capability, after
+
+        parents: dict[State, tuple[State, int] | None] = {}
+        for state, parent in breadth_first(start, steps):
+            parents[state] = parent
+            if parent is not None and goal.holds(state):
+                return cls(_path(graph, parents, state), searched_all=False)
+            if len(parents) > _MOST_STATES:
+                return cls(None, searched_all=False)
+        return cls(None, searched_all=True)
+
+
+def _path(
+    graph: StateGraph, parents: dict[State, tuple[State, int] | None], end: State
+) -> OptimisticPath | None:
+    steps: list[tuple[State, int]] = []
+    while (step := parents[end]) is not None:
+        steps.append(step)
+        end = step[0]
+    steps.reverse()
+    intents = graph.capabilities
+    for before, capability in steps:
+        if graph.pair(before, capability) is None:
+            asked = tuple(intents[c] for _, c in steps)
+            return OptimisticPath(asked, before, intents[capability])
+    return None

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from capscope.model import shortest_ways
-from capscope.model.shortest_ways import (
+from capscope.model import shortest_paths
+from capscope.model.shortest_paths import (
     FARTHEST,
     UNKNOWN,
     Edges,
@@ -63,7 +63,7 @@ def naive_ties(edges, distance, row, intent):
 
 @pytest.mark.parametrize("few", [0.0, 0.1, 2.0])
 def test_distances_are_those_of_sweeps_over_all_edges(few, monkeypatch):
-    monkeypatch.setattr(shortest_ways, "_FEW", few)
+    monkeypatch.setattr(shortest_paths, "_FEW", few)
     for seed in SEEDS:
         edges, holds = random_world(seed)
         assert np.array_equal(expected_executions(edges, holds), naive_distances(edges, holds))
@@ -81,7 +81,7 @@ def test_ties_are_all_edges_that_begin_a_shortest_way():
 
 @pytest.mark.parametrize("block", [1, 60, 10_000])
 def test_the_first_step_is_the_tie_of_the_highest_rank(block, monkeypatch):
-    monkeypatch.setattr(shortest_ways, "_BLOCK", block)
+    monkeypatch.setattr(shortest_paths, "_BLOCK", block)
     for seed in SEEDS:
         edges, holds = random_world(seed)
         distance = expected_executions(edges, holds)
