@@ -80,7 +80,7 @@ def test_an_agent_that_changed_is_warned_about_with_an_example(drifted):
     assert drifted.claim_withheld == CHANGED
     (note,) = drifted.notes()
     assert note.startswith(f"warning: {CHANGED}, after about ")
-    assert " draws before ended with " in note
+    assert " executions before ended with " in note
     assert note.endswith("all rates are mixtures of what it did before and after")
     assert f"{note[0].upper()}{note[1:]}." in said_of(drifted)
     assert run_document(drifted)["drift"] == to_json(drifted.drift)

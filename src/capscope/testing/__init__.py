@@ -16,8 +16,7 @@ from pathlib import Path
 from capscope.errors import CapscopeError, VocabularyError
 from capscope.insight.diff import Comparison
 from capscope.insight.diff.wording import NOT_COMPARABLE, difference_lines
-from capscope.insight.hazards import asked_by_executions
-from capscope.insight.hazards.use import sample_use
+from capscope.insight.hazards import asked_by_executions, sample_use
 from capscope.insight.hazards.wording import hazard_details
 from capscope.logic import Intent, Literal
 from capscope.model import StateGraph

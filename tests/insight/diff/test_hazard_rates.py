@@ -10,8 +10,7 @@ from capscope import Budget
 from capscope.insight.diff import compare_runs
 from capscope.insight.diff.compare import hazard_changes
 from capscope.insight.diff.comparison import DiffKind
-from capscope.insight.hazards import HazardUse
-from capscope.insight.hazards.use import UseSample
+from capscope.insight.hazards import HazardUse, UseSample
 from support.hazard_worlds import kitchen, run_kitchen
 
 THRESHOLD = math.log(2 / 0.05)

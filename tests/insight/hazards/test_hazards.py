@@ -7,8 +7,7 @@ import pytest
 
 from capscope import Budget, Settings, assess, load, resume
 from capscope.errors import ProblemError, VocabularyError
-from capscope.insight.hazards import happening
-from capscope.insight.hazards.use import UseSample
+from capscope.insight.hazards import UseSample, happening
 from capscope.logic import Intent, to_json
 from capscope.problem import Ending, Hazard
 from support.hazard_worlds import FULL, SPILLING, WORDS, kitchen, rate_in_use, run_kitchen
