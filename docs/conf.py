@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from sphinx.ext.napoleon import Config, GoogleDocstring
+
 import capscope
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -44,12 +46,14 @@ html_show_sphinx = False
 html_math_renderer = "mathml"
 
 
-def _drop_generated_docstring(app, what, name, obj, options, lines):
-    """Omit what `NamedTuple` says about a field that has no docstring."""
+def _prepare_docstring(app, what, name, obj, options, lines):
+    """Format Args and Returns; omit what `NamedTuple` says about a field without a docstring."""
     if what == "attribute" and lines and lines[0].startswith("Alias for field number"):
         del lines[:]
+    elif what in ("function", "method", "class", "exception"):
+        lines[:] = GoogleDocstring(lines, Config(), app, what, name, obj, options).lines()
 
 
 def setup(app):
     """Connect the hook."""
-    app.connect("autodoc-process-docstring", _drop_generated_docstring)
+    app.connect("autodoc-process-docstring", _prepare_docstring)
