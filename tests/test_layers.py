@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import capscope
+from capscope.strategy import STRATEGIES
 
 ROOT = Path(capscope.__file__).parent
 EVERYONE_MAY_IMPORT = {"errors", "phases", "registry", "sanitize", "seeds", "version", "wording"}
@@ -278,3 +279,15 @@ def test_every_layer_of_the_picture_is_in_the_order():
     folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
     assert folders <= set(ORDER)
     assert all(a != b for a, b in itertools.pairwise(ORDER))
+
+
+def test_no_code_outside_the_strategies_asks_for_one_by_name():
+    names = set(STRATEGIES.built_in)
+    found = [
+        f"{module}: {node.value}"
+        for module, path in MODULES.items()
+        if layer_of(module) != "strategy"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert not found, "ask the registry what a strategy claims or infers"

@@ -32,6 +32,8 @@ from capscope.run import Run, assess, resume
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES, Claim
 
 COMMAND_CLASS = GroupedCommand
+_STOPS_AT = {known.claim: known.name for known in STRATEGIES.built_in.values() if known.claim}
+_CLAIMS = ", ".join(f"'{claim}' (--strategy {name})" for claim, name in _STOPS_AT.items())
 
 
 @with_settings
@@ -62,7 +64,7 @@ def assess_problem(
     until: Annotated[
         str | None,
         typer.Option(
-            help="'audited' or 'settled': what to stop at; 'settled' is --strategy exhaustive.",
+            help=f"What to stop at: {_CLAIMS}.",
             rich_help_panel=OptionGroup.CLAIM,
         ),
     ] = None,
@@ -96,11 +98,10 @@ def _strategy_until(until: str | None, strategy: str) -> str:
     """Return the strategy that stops at what was asked for."""
     if until is None:
         return strategy
-    stops_at = {known.claim: known.name for known in STRATEGIES.built_in.values() if known.claim}
-    if until not in stops_at:
-        names = " or ".join(f"{claim.value!r}" for claim in stops_at)
+    if until not in _STOPS_AT:
+        names = " or ".join(f"{claim.value!r}" for claim in _STOPS_AT)
         raise CapscopeError(f"--until takes {names}, not {until!r}")
-    named = stops_at[Claim(until)]
+    named = _STOPS_AT[Claim(until)]
     if strategy not in (DEFAULT_STRATEGY, named):
         raise CapscopeError(f"--until {until} is what --strategy {named} stops at")
     return named

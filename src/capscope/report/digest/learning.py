@@ -6,7 +6,7 @@ ends at 1 by definition: it shows when the run had seen what it was going to see
 that is.
 
 Strategies of the paper repeat one policy in a query, so what an execution is for depends on its
-query. The adaptive strategy chooses each draw separately: it returns to a pair to check whether the
+query. Other strategies choose each draw separately: they return to a pair to check whether the
 outcome is always the same, or to measure probabilities if it is not.
 """
 
@@ -190,13 +190,13 @@ def spending(table: ExecutionTable, *, repeats_policy: bool) -> dict[str, int]:
     """Count the executions by their purpose, each once."""
     left = np.ones(len(table), dtype=bool)
     counts = {}
-    for name, applies in _by_query(table) if repeats_policy else _adaptive(table):
+    for name, applies in _by_query(table) if repeats_policy else _by_draw(table):
         counts[name] = int((left & applies).sum())
         left &= ~applies
     return counts
 
 
-def _adaptive(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
+def _by_draw(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
     seen = table.distinct
     several = np.bincount(seen.pair)[seen.pair] > 1
     yield _CUT, table.cut
