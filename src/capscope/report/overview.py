@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from capscope.insight.changes import UnrequestedChange, headline, proviso
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
-from capscope.logic import Intent, to_json
-from capscope.report.capability_table import table_lines, too_many_rules
+from capscope.insight.rates import CapabilityRates
+from capscope.logic import Intent, Vocabulary, to_json
 from capscope.report.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
 from capscope.report.text import (
     CapabilityView,
@@ -31,18 +32,19 @@ _LEGEND = "+ the intent holds   ! something else changed   - nothing changed   [
 _MOST_CHANGES = 5
 """Kinds of changes beyond the requests that are listed before the model."""
 _CLAIMS = (
-    "unrequested_changes",
-    "hazards",
-    "verdict",
-    "audit",
-    "coverage",
-    "agent_failures",
-    "initial_positions",
-    "aliasing",
-    "drift",
-    "success",
-    "rates",
+    *("unrequested_changes", "hazards", "audit", "coverage", "agent_failures"),
+    *("initial_positions", "aliasing", "drift"),
 )
+"""What may be claimed of a run, and follows from one of its properties."""
+MOST_RULES = 100
+"""With more rules in all, a table is printed instead of them."""
+_LEAST_SHARE = 0.1  # of a change that is named
+_MOST_NAMED = 2
+_EVENTUAL = (
+    "gets there: in the end, if asked until it holds or three executions change nothing; paths to",
+    "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
+)
+_NO_RATE = "held wherever asked"
 
 
 def run_lines(run: Run) -> Iterator[str]:
@@ -104,17 +106,10 @@ def run_document(run: Run) -> dict[str, Any]:
 def _claims_document(run: Run) -> dict[str, Any]:
     """Return what may be claimed; null if there was no time to compute it."""
     if not run.summed_up:
-        return dict.fromkeys(_CLAIMS)
+        return dict.fromkeys((*_CLAIMS, "verdict", "success", "rates"))
     return {
-        "unrequested_changes": to_json(run.unrequested_changes),
-        "hazards": to_json(run.hazards),
+        **{name: to_json(getattr(run, name)) for name in _CLAIMS},
         "verdict": verdict_document(run),
-        "audit": to_json(run.audit),
-        "coverage": run.coverage._asdict(),
-        "agent_failures": to_json(run.agent_failures),
-        "initial_positions": to_json(run.initial_positions),
-        "aliasing": to_json(run.aliasing),
-        "drift": to_json(run.drift),
         "success": [{"intent": str(i), **to_json(one)} for i, one in run.success.items()],
         "rates": [{"intent": str(i), **to_json(one)} for i, one in run.rates.items()],
     }
@@ -226,3 +221,70 @@ def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = Tru
     if limit is not None and limit < number:
         yield from [""] * gap
         yield f"{number - limit} more: {command}"
+
+
+def too_many_rules(views: Sequence[CapabilityView]) -> bool:
+    """Return whether a table is easier to read than all rules."""
+    return len(views) > 1 and sum(len(view.rules) for view in views) > MOST_RULES
+
+
+def table_lines(
+    views: Sequence[CapabilityView],
+    rates: Mapping[Intent, CapabilityRates],
+    temporal_length: int | None,
+    vocabulary: Vocabulary,
+    *,
+    inferred: bool,
+) -> Iterator[str]:
+    """List the capabilities with their rates, what is achieved for certain first.
+
+    The order is that of the lower ends of the intervals, so that a capability that was hardly tried
+    is not listed as a weakness or a strength.
+    """
+    eventual = temporal_length is not None
+    rows: list[tuple[str, ...]] = [("gets there", "at once") if eventual else ("achieved",)]
+    ordered = sorted(views, key=lambda view: _rank(rates.get(view.intent), eventual))
+    for view in ordered:
+        rows.append(_cells(rates.get(view.intent), eventual))
+    names = ["asked for", *(sanitize(str(view.intent)) for view in ordered)]
+    others = ["what else changes most often", *(_others(view, vocabulary) for view in ordered)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    name_width = max(map(len, names))
+    for row, name, other in zip(rows, names, others, strict=True):
+        shown = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        yield f"{shown}  {name:{name_width}}  {other}".rstrip()
+    yield ""
+    yield "means over the states in which it was asked and did not hold yet  [95 % interval]"
+    if eventual:
+        for line in _EVENTUAL:
+            yield line.format(inferred="or inferred " if inferred else "")
+
+
+def _rank(rates: CapabilityRates | None, eventual: bool) -> tuple[float, float, float]:
+    """Rank by what is certain, then by the rate; intents that always held are last."""
+    if rates is None:
+        return 2.0, 0.0, 0.0
+    rate = rates.gets_there if eventual else rates.at_once
+    return -round(rate.low, 2), -(rate.estimate or 0.0), -(rates.at_once.estimate or 0.0)
+
+
+def _cells(rates: CapabilityRates | None, eventual: bool) -> tuple[str, ...]:
+    if rates is None:
+        return (_NO_RATE, "") if eventual else (_NO_RATE,)
+    both = (rates.gets_there, rates.at_once) if eventual else (rates.at_once,)
+    return tuple(rate.brief for rate in both)
+
+
+def _others(view: CapabilityView, vocabulary: Vocabulary) -> str:
+    """Name the most frequent changes beyond the intent; the mean over the states tried."""
+    shares: defaultdict[str, float] = defaultdict(float)
+    for rule in view.rules:
+        for outcome, effect in zip(rule.rule.outcomes, rule.side_effects, strict=True):
+            for literal in effect.literals(vocabulary):
+                shares[str(literal)] += outcome.probability * len(rule.rule.states)
+    states = view.states_tried
+    named = sorted(shares, key=lambda literal: (-shares[literal], literal))[:_MOST_NAMED]
+    texts = (f"{sanitize(x)} {shares[x] / states:.2f}" for x in named)
+    return ", ".join(
+        text for text, x in zip(texts, named, strict=True) if shares[x] / states >= _LEAST_SHARE
+    )

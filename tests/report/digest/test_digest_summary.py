@@ -49,7 +49,7 @@ def test_the_story_of_a_small_run():
     assert said["What was assessed"] == [
         "The agent of lamps was asked to achieve one of 4 intents, for example lit(a) or lit(b). "
         "Everything that it can be asked for is a capability; asking once, and observing what "
-        "changes, is an execution (a draw).",
+        "changes, is an execution.",
         "The run saw 3 states. A state is described by 3 atoms, each of which holds or does not "
         "hold.",
         "An execution ends when the state has changed, when the agent stops, or after 100 "

@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,8 +61,7 @@ class AuditDigest:
     surprises: int
 
 
-@dataclass(frozen=True, slots=True)
-class LearningPoint:
+class LearningPoint(NamedTuple):
     """What was known after this many executions."""
 
     executions: int

@@ -16,6 +16,7 @@ import base64
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,8 +53,7 @@ class StateDigest:
     """A `data:image/png` address, or empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapEdge:
+class MapEdge(NamedTuple):
     """Executions that led from one state to another."""
 
     source: int
@@ -75,8 +75,7 @@ class StateMap:
     omitted: int
 
 
-@dataclass(frozen=True, slots=True)
-class StateGroup:
+class StateGroup(NamedTuple):
     """States that agree in the atoms of the overview."""
 
     literals: tuple[str, ...]

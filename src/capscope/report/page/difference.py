@@ -19,8 +19,7 @@ from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
 from capscope.report.digest.cards import CardDigest, CardMaker, Tone, WayDigest
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
-from capscope.report.page.rendering import render
-from capscope.report.page.terms import term_renderer
+from capscope.report.page.rendering import render, term_renderer
 from capscope.sanitize import sanitize
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from capscope.insight.hazards.wording import confidence_note
 from capscope.report.digest.cards import CardMaker
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
-from capscope.report.page.rendering import render
-from capscope.report.page.terms import term_renderer
+from capscope.report.page.rendering import render, term_renderer
 from capscope.wording import as_sentence, counted
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ text. And a content security policy allows only the scripts whose hashes it list
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
@@ -17,11 +18,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from capscope.logic import Phrasing
 from capscope.sanitize import sanitize_text, script_json
 
 _FOLDER = Path(__file__).parents[1]
 _FIRST = "theme.js"
 """Runs before anything is shown, on every page."""
+_FORMAL = Markup('<span class="term">{}</span>')
+_SAID = Markup('<span class="term said" title="{}">{}</span>')
 _FROM_SERVER = Markup("; connect-src 'self'; frame-src 'self'")
 
 
@@ -109,3 +113,24 @@ def percent(value: float) -> str:
     """
     whole = round(100 * value)
     return str(whole if value in (0, 1) else min(max(whole, 1), 99))
+
+
+def term_renderer(phrases: Iterable[tuple[str, str, str]]) -> Callable[[str], Markup]:
+    """Return a function that renders a literal, an intent, or any other name as HTML.
+
+    >>> term_renderer([("on", "{0} is on {1}", "")])("not on(a,b)")
+    Markup('<span class="term said" title="not on(a,b)">a is not on b</span>')
+    """
+    phrasing = Phrasing({name: (phrase, opposite) for name, phrase, opposite in phrases})
+
+    def term(text: str) -> Markup:
+        shown = sanitize_text(text)
+        said = sanitize_text(phrasing.literal(shown))
+        return _FORMAL.format(_breakable(shown)) if said == shown else _SAID.format(shown, said)
+
+    return term
+
+
+def _breakable(text: str) -> Markup:
+    """Let a line break after a parenthesis or a comma rather than anywhere."""
+    return Markup("<wbr>").join(re.split(r"(?<=[(,])", text))

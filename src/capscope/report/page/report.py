@@ -21,8 +21,7 @@ from capscope.phases import begin_phase
 from capscope.report.digest import Digest, Pictures, digest_run
 from capscope.report.digest.capabilities import CapabilityDigest
 from capscope.report.digest.states import MapEdge
-from capscope.report.page.rendering import render
-from capscope.report.page.terms import term_renderer
+from capscope.report.page.rendering import render, term_renderer
 from capscope.report.text import success_text
 from capscope.wording import counted
 
@@ -97,16 +96,8 @@ def _for_scripts(digest: Digest, anchors: Sequence[str]) -> dict[str, Any]:
         "states": {n: [s.name, s.atoms, s.executions, s.picture] for n, s in digest.states.items()},
         "phrases": {name: [phrase, opposite] for name, phrase, opposite in digest.phrases},
         "map": {"states": digest.map.states, "edges": _edges(digest.map.edges)},
-        "overview": {
-            "groups": [
-                [group.literals, group.states, group.executions, group.members, group.initial]
-                for group in overview.groups
-            ],
-            "edges": _edges(overview.edges),
-        },
-        "learning": [
-            [p.executions, p.agreement, p.pairs, p.transitions, p.states] for p in digest.learning
-        ],
+        "overview": {"groups": overview.groups, "edges": _edges(overview.edges)},
+        "learning": digest.learning,
         "audit": digest.audit and asdict(digest.audit),
         "spending": [[part.name, part.executions] for part in digest.spending],
         "coverage": digest.coverage.draws_per_pair,
@@ -130,4 +121,4 @@ def _capability(capability: CapabilityDigest, anchor: str) -> dict[str, Any]:
 
 
 def _edges(edges: Sequence[MapEdge]) -> list[list[float]]:
-    return [[e.source, e.target, e.capability, round(e.probability, 4), e.draws] for e in edges]
+    return [[*edge._replace(probability=round(edge.probability, 4))] for edge in edges]

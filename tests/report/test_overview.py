@@ -9,8 +9,7 @@ from capscope.insight.rates import CapabilityRates
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.report.capability_table import table_lines, too_many_rules
-from capscope.report.overview import model_lines
+from capscope.report.overview import model_lines, table_lines, too_many_rules
 from capscope.report.text import capability_views
 from capscope.stats.rate import Rate
 from support.toy_worlds import WORDS, board_problem
@@ -66,7 +65,7 @@ def test_a_reader_learns_what_is_left_out(inferred, said):
 def test_few_rules_are_all_shown(monkeypatch):
     views = views_of(VIEWS_SEEN)
     assert not too_many_rules(views)
-    monkeypatch.setattr("capscope.report.capability_table.MOST_RULES", 2)
+    monkeypatch.setattr("capscope.report.overview.MOST_RULES", 2)
     assert too_many_rules(views)
     assert not too_many_rules(views[:1])
 
@@ -80,7 +79,7 @@ def run():
 def test_a_run_with_many_rules_is_shown_as_a_table_unless_something_is_asked_for(run, monkeypatch):
     every_rule = list(model_lines(run, None, None))
     assert any(line.startswith("lit(a)   (") for line in every_rule)
-    monkeypatch.setattr("capscope.report.capability_table.MOST_RULES", 2)
+    monkeypatch.setattr("capscope.report.overview.MOST_RULES", 2)
     table = list(model_lines(run, None, None))
     assert not any(line.startswith("  when") for line in table)
     named = [line for line in table if "[" in line and "lit(" in line]
