@@ -166,7 +166,7 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
             *cells,
             _times_least(runs, levels[-1]),
             spread([run.last.agreement for run in runs], "{:.4f}"),
-            ", ".join(dict.fromkeys(run.stopped_because for run in runs)),
+            ended_by(runs),
             str(len(runs)),
         ]
 
@@ -175,6 +175,12 @@ def weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
     """Return the curves under another weighting, where it was measured."""
     found = (run.weighted(weighting) for run in runs)
     return [curve for curve in found if curve.points]
+
+
+def ended_by(runs: Sequence[Curve]) -> str:
+    """Say why runs ended; the files have which budget it was."""
+    reasons = (run.stopped_because for run in runs)
+    return ", ".join(dict.fromkeys("budget" if r.startswith("budget") else r for r in reasons))
 
 
 def _needed(runs: Sequence[Curve], level: float) -> str:

@@ -223,7 +223,7 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     own = of(curves, "tireworld", "mcqs-s")
     mean = statistics.fmean(curve.last.agreement for curve in own)
     assert row["at the end"].startswith(f"{mean:.4f} ± ")
-    assert row["ended by"] == "budget of executions spent"
+    assert row["ended by"] == "budget"
     assert row["executions to 0.5"] == "> 60"
     chance = cells(section.body, "tireworld", "random")
     assert chance["seeds"] == row["seeds"] == "2"

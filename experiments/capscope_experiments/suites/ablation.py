@@ -15,6 +15,7 @@ from capscope.strategy.registry import RANDOM
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
+    ended_by,
     group,
     groups,
     ratio_text,
@@ -86,7 +87,7 @@ def _table(curves: Sequence[Curve]) -> str:
                 spread([run.last.simulator_steps for run in runs]),
                 change_with_bonus(curves, problem, strategy),
                 spread([run.last.agreement for run in runs], "{:.4f}"),
-                ", ".join(dict.fromkeys(run.stopped_because for run in runs)),
+                ended_by(runs),
                 len(runs),
             ]
         )
