@@ -105,7 +105,7 @@ def test_data_in_a_script_holds_no_sign_that_html_reads():
 
 def test_not_a_number_is_refused_for_no_browser_could_read_it():
     first, last = DIGEST.learning
-    odd = replace(first, agreement=float("nan"))
+    odd = first._replace(agreement=float("nan"))
     with pytest.raises(ValueError, match="JSON"):
         report_page(replace(DIGEST, learning=(first, odd, last)))
 
