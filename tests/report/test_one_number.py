@@ -50,7 +50,7 @@ def test_the_success_of_a_capability_is_the_same_number_everywhere(runs):
     assert row.cells[0].rate == pytest.approx(rate, abs=1e-4)
     assert f"<td>{rate:.2f}</td>" in graph_html(run.graph)
     (same,) = (one for one in run.diff(baseline=run).unchanged if one.capability == WISH)
-    assert same.a.probability == same.b.probability == pytest.approx(rate)
+    assert same.a.estimate == same.b.estimate == pytest.approx(rate)
     with pytest.raises(AssertionError) as failed:
         assert_capability(run, WISH, at_least=0.95)
     assert mean_in(str(failed.value)) == pytest.approx(rate, abs=1e-3)
