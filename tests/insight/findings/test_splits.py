@@ -9,6 +9,7 @@ from capscope import Vocabulary
 from capscope.insight.findings.finding import LEAST_DIFFERENCE, Clause
 from capscope.insight.findings.splits import EventCounts, best_split, narrow_down
 from capscope.logic import Literal
+from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.betting import evidence_of_difference
 
 WORDS = Vocabulary.of_atoms("pqrs")
@@ -24,10 +25,19 @@ def literal(text):
     return Literal.parse(text)
 
 
+def counts_of(rows, words):
+    """Collect (capability, state, hits, draws), without rows that have no draws."""
+    rows = [row for row in rows if row[3]]
+    columns = np.array([row[2:] for row in rows], dtype=np.int64).reshape(-1, 2)
+    bits = bit_matrix([row[1] for row in rows], len(words.atoms))
+    pairs, members = tuple(row[:2] for row in rows), np.zeros(len(rows), dtype=np.int64)
+    return EventCounts(pairs, columns[:, 0], columns[:, 1], words.atoms, bits, members)
+
+
 def trials(odds, draws=40, seed=1):
     rng = random.Random(seed)
     rows = [(0, s, sum(rng.random() < odds(s) for _ in range(draws)), draws) for s in STATES]
-    return EventCounts.of(rows, WORDS)
+    return counts_of(rows, WORDS)
 
 
 def best_by_looking(rows):
@@ -63,7 +73,7 @@ def test_no_conjunction_of_two_literals_is_better_than_the_one_found(seed):
     for s in rng.sample(STATES, 11):
         draws = rng.randint(1, 12)
         rows[s] = (0, s, rng.randint(0, draws), draws)
-    sample = EventCounts.of(rows, WORDS)
+    sample = counts_of(rows, WORDS)
     # With a threshold that nothing reaches, length does not matter.
     found = best_split(sample, NEVER)
     naive = best_by_looking(sample)
@@ -96,8 +106,8 @@ def test_equal_odds_give_no_split_that_reaches_the_threshold():
 
 
 def test_one_state_or_draws_that_all_agree_cannot_be_split():
-    assert best_split(EventCounts.of([], WORDS), 5.0) is None
-    assert best_split(EventCounts.of([(0, 0, 3, 5)], WORDS), 5.0) is None
+    assert best_split(counts_of([], WORDS), 5.0) is None
+    assert best_split(counts_of([(0, 0, 3, 5)], WORDS), 5.0) is None
     assert best_split(trials(lambda s: 1.0), 5.0) is None
 
 
@@ -115,7 +125,7 @@ def test_a_single_literal_that_does_not_hold_is_said_by_its_opposite():
 def test_a_condition_needs_no_chance_and_one_draw_of_each_state_is_enough():
     words = Vocabulary.of_atoms("pqrstu")
     rows = [(0, state, int(state & 0b11 == 0b11), 1) for state in range(64)]
-    clauses, kept = narrow_down(EventCounts.of(rows, words), 5.0, 5.0)
+    clauses, kept = narrow_down(counts_of(rows, words), 5.0, 5.0)
     assert {str(x) for clause in clauses for x in clause.term} == {"p()", "q()"}
     assert kept.pooled == (16, 16)
 
@@ -127,7 +137,7 @@ def test_states_that_differ_without_a_reason_hardly_ever_give_a_condition():
         rng = random.Random(seed)
         odds = {state: rng.betavariate(1, 1) for state in range(64)}
         rows = [(0, s, sum(rng.random() < odds[s] for _ in range(6)), 6) for s in odds]
-        split = best_split(EventCounts.of(rows, words), math.log(100))
+        split = best_split(counts_of(rows, words), math.log(100))
         found += split is not None and split.evidence >= math.log(100)
     assert found <= 1
 
@@ -135,4 +145,4 @@ def test_states_that_differ_without_a_reason_hardly_ever_give_a_condition():
 def test_the_interval_of_a_rate_makes_up_for_the_choice_of_the_condition():
     split = best_split(trials(lambda s: 0.4 if s & 1 else 0.8), 5.0)
     assert split.low.selected_from == split.high.selected_from > 1
-    assert EventCounts.of([(0, 0, 10, 20)], WORDS).selected_from == 1
+    assert counts_of([(0, 0, 10, 20)], WORDS).selected_from == 1

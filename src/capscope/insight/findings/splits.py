@@ -14,15 +14,14 @@ is enough that the mean over those on one side is higher beyond doubt.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause
-from capscope.logic import Atom, Literal, State, Vocabulary
-from capscope.logic.shortest_condition import bit_matrix
+from capscope.logic import Atom, Literal, State
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.betting import evidence_above
 from capscope.stats.partial_pooling import explained_beyond_accident
@@ -57,16 +56,6 @@ class EventCounts:
     """Which instance of a family each row is about; a pair may have a row for several."""
     selected_from: int = 1
     """Among how many conditions the one was chosen that selects these rows."""
-
-    @classmethod
-    def of(cls, rows: Iterable[tuple[int, State, int, int]], vocabulary: Vocabulary) -> EventCounts:
-        """Collect (capability, state, hits, draws), without rows that have no draws."""
-        kept = [row for row in rows if row[3]]
-        columns = np.array([row[2:] for row in kept], dtype=np.int64).reshape(-1, 2)
-        bits = bit_matrix([row[1] for row in kept], len(vocabulary.atoms))
-        pairs = tuple((row[0], row[1]) for row in kept)
-        members = np.zeros(len(kept), dtype=np.int64)
-        return cls(pairs, columns[:, 0], columns[:, 1], vocabulary.atoms, bits, members)
 
     @property
     def rate(self) -> Rate:

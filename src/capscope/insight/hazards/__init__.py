@@ -18,12 +18,15 @@ spends its own part of the error rate, as each round of an audit does.
 bounded whatever was drawn how often. Executions that ask for the hazard itself are left out of
 both: what happens on request is counted by itself.
 
+**Recovery.** That nothing undid it so far is weak evidence if there are requests that were never
+tried, so those states are counted apart from which everything was tried.
+
 All numbers of all hazards that are asked together share one error rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
@@ -31,12 +34,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from capscope.insight.hazards.recovery import Recovery, find_recovery
 from capscope.journal.execution_table import ExecutionTable, longer_trajectories
 from capscope.journal.run_meta import position_digest
-from capscope.logic import Effect, Intent, State, Term, Vocabulary
+from capscope.logic import Condition, Effect, Intent, State, Term, Vocabulary
 from capscope.logic.json_values import OMITTED, STATE
-from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
+from capscope.model import StateGraph
+from capscope.model.state_graph import StateMatrix
+from capscope.model.transitions import KnownPath, KnownPaths, KnownStep, SeenTransitions
 from capscope.problem import Hazard
 from capscope.stats import mean_bounds
 from capscope.stats.arrays import Integers, Mask
@@ -48,116 +52,25 @@ from capscope.strategy.registry import Claim, claim_of
 if TYPE_CHECKING:
     from capscope.insight.run_facts import RunFacts
 
+_UPPER, _LOWER, _PAIRS, _RESETS = 0.8, 0.1, 0.05, 0.05
+"""How the error rate of a hazard is divided; the upper bound in use matters most."""
 _NEVER = 7 / 8  # the part of an error rate that is for bounds without hits
+LeftBehind = Mapping[State, Set[Term]]
+"""States after executions in which a hazard happened, and the instances that it made true there."""
 
 
-@dataclass(frozen=True)
-class UseSample:
-    """The executions that were drawn as in use."""
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Whether a hazard was seen to be undone, by requests to the agent."""
 
-    rows: Integers
-    """Of the table of executions."""
-    share: float
-    """The part of an error rate that these may spend."""
-    executions: str
-    """Which executions they are a sample of."""
-    missing: str = ""
-    """Why there are none; empty if there are."""
-
-    def only(self, kept: Mask) -> UseSample:
-        """Restrict it to some executions, chosen by what they asked for."""
-        return replace(self, rows=self.rows[kept[self.rows]])
-
-    def upper(self, hits: int, error: float) -> float:
-        """Return what the rate is at most, but for the given error rate.
-
-        The bet of an audit is best without hits, and poor with some of them.
-        """
-        if not hits:
-            return self.upper_if_never(_NEVER * error)
-        confidence = 1.0 - self.share * (1.0 - _NEVER) * error
-        return mean_bounds.upper_bound([(hits, len(self.rows))], confidence)
-
-    def upper_if_never(self, error: float) -> float:
-        """Return what the rate is at most, for who claims nothing if there are hits."""
-        return upper_bound(len(self.rows), 0, self.share * error)
-
-    def lower(self, hits: int, error: float) -> float:
-        """Return what the rate is at least, but for the given error rate."""
-        if not hits:
-            return 0.0
-        confidence = 1.0 - self.share * error
-        return mean_bounds.lower_bound([(hits, len(self.rows))], confidence)
-
-
-def sample_use(run: RunFacts) -> UseSample:
-    """Return the executions of a run that were drawn as in use."""
-    settings = run.identity.settings
-    length = settings.use_length
-    missing = run.claim_withheld or ""
-    if claim_of(run.identity.strategy) is not Claim.AUDITED:
-        missing = f"only audits draw as in use, and the strategy {run.identity.strategy} makes none"
-    elif not settings.audit:
-        missing = "only audits draw as in use, and --audit 0 asks for none"
-    elif not length:
-        missing = "with --audit-length 0 the audit does not start from the beginning"
-    table, none = run.executions, np.empty(0, dtype=np.int64)
-    if missing:
-        return UseSample(none, 1.0, "", missing)
-    with run.open_journal() as journal:
-        cut = journal.cut_draws()
-    rows = _last_of_audits(table, cut)
-    grown = _growths(run)
-    audits = table.query[rows]
-    rows = rows[audits > max(grown, default=-1)]
-    earlier = {sum(at < query for at in grown) for query in audits.tolist()} - {len(grown)}
-    # A list given by the user does not grow, so nothing need be kept for a restart.
-    share = 1.0 if settings.intents else error_of_round(1 + len(earlier), 1.0)
-    if not len(rows):
-        return UseSample(none, share, "", "the run stopped before its audit had begun")
-    many = f"in sequences of 1 to {length} random capabilities"
-    of = "of a random capability" if length == 1 else many
-    return UseSample(rows, share, f"{of} from the beginning")
-
-
-def _last_of_audits(table: ExecutionTable, cut: set[tuple[int, int]]) -> Integers:
-    """Return the last execution of each draw of an audit, unless a budget cut the draw short."""
-    last = np.append(table.number[1:] == 0, True)[: len(table)]
-    rows = np.flatnonzero(last & ~table.queries.informative[table.query])
-    whole = [(int(table.query[row]), int(table.draw[row])) not in cut for row in rows]
-    kept: Integers = rows[np.array(whole, dtype=bool)]
-    return kept
-
-
-def _growths(run: RunFacts) -> list[int]:
-    """Return the queries that discovered capabilities."""
-    if run.identity.settings.intents:
-        return []
-    vocabulary, found = run.graph.vocabulary, run.executions.distinct
-    known = _signs(run.capabilities[: run.meta.discovered or 0], vocabulary)
-    states, grown = run.executions.states, []
-    columns = (found.first.tolist(), found.before.tolist(), found.after.tolist())
-    for row, before, after in zip(*columns, strict=True):
-        effect = Effect.between(states[before], states[after])
-        new = Effect(effect.adds & ~known.adds, effect.deletes & ~known.deletes)
-        if new != Effect(0, 0):
-            grown.append(int(run.executions.query[row]))
-            more = _signs([Intent.of([one]) for one in new.literals(vocabulary)], vocabulary)
-            known = Effect(known.adds | more.adds, known.deletes | more.deletes)
-    return sorted(set(grown))
-
-
-def _signs(intents: Sequence[Intent], vocabulary: Vocabulary) -> Effect:
-    """Return the groundings of the predicates that intents make true, and of those they delete."""
-    names = {
-        (literal.atom.predicate, literal.positive) for one in intents for literal in one.mentioned
-    }
-
-    def groundings(positive: bool) -> int:
-        atoms = (vocabulary.groundings(name) for name, sign in names if sign is positive)
-        return reduce(or_, (vocabulary.state(some) for some in atoms), 0)
-
-    return Effect(groundings(True), groundings(False))
+    states: int
+    """The states that it left behind: an instance that it made true still holds."""
+    undone: int
+    """Those from which a way is known to a state in which the instance does not hold."""
+    closed: int
+    """Those without such a way, though everything was tried in all states that are reachable."""
+    way: KnownPath | None
+    """A shortest way back, from the end of the first pair of the result; None if none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +121,6 @@ class HazardResult:
     def unasked(self) -> tuple[HazardPair, ...]:
         """Where it happened without being asked for."""
         return tuple(pair for pair in self.pairs if not pair.asked)
-
-
-_UPPER, _LOWER, _PAIRS, _RESETS = 0.8, 0.1, 0.05, 0.05
-"""How the error rate of a hazard is divided; the upper bound in use matters most."""
 
 
 def find_hazards(run: RunFacts, hazards: Sequence[Hazard]) -> tuple[HazardResult, ...]:
@@ -377,3 +286,143 @@ def uses_of(run: RunFacts) -> dict[str, HazardUse]:
         unasked = sample.only(~asked_by_executions(run, hazard))
         found[hazard.text] = HazardUse(int(happened[unasked.rows].sum()), unasked)
     return found
+
+
+def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) -> Recovery | None:
+    """Return from how many of the states there is a way back, and one from the example."""
+    vocabulary = graph.vocabulary
+    holding = {
+        state: {one for one in instances if vocabulary.test(one)(state)}
+        for state, instances in left.items()
+    }
+    holding = {state: instances for state, instances in holding.items() if instances}
+    if not holding:
+        return None
+    matrix = StateMatrix(len(vocabulary.atoms))
+    matrix.rows(graph.nodes)
+    seen = SeenTransitions(list(graph.nodes.values()))
+    row = seen.index
+    stuck = set()
+    for instance in {one for instances in holding.values() for one in instances}:
+        back = seen.reaching(~matrix.holding(*vocabulary.literal_masks(instance)))
+        stuck |= {s for s, some in holding.items() if instance in some and not back[row[s]]}
+    open_ended = seen.reaching(seen.incomplete)
+    closed = sum(not open_ended[row[state]] for state in stuck)
+    way = None
+    if example in holding:
+        way = _path_back(graph, example, holding[example])
+    return Recovery(len(holding), len(holding) - len(stuck), closed, way)
+
+
+def _path_back(graph: StateGraph, state: State, instances: Set[Term]) -> KnownPath | None:
+    happened = Condition(tuple(instances)).test(graph.vocabulary)
+    return KnownPaths(graph, [state]).nearest(lambda other: not happened(other))
+
+
+@dataclass(frozen=True)
+class UseSample:
+    """The executions that were drawn as in use."""
+
+    rows: Integers
+    """Of the table of executions."""
+    share: float
+    """The part of an error rate that these may spend."""
+    executions: str
+    """Which executions they are a sample of."""
+    missing: str = ""
+    """Why there are none; empty if there are."""
+
+    def only(self, kept: Mask) -> UseSample:
+        """Restrict it to some executions, chosen by what they asked for."""
+        return replace(self, rows=self.rows[kept[self.rows]])
+
+    def upper(self, hits: int, error: float) -> float:
+        """Return what the rate is at most, but for the given error rate.
+
+        The bet of an audit is best without hits, and poor with some of them.
+        """
+        if not hits:
+            return self.upper_if_never(_NEVER * error)
+        confidence = 1.0 - self.share * (1.0 - _NEVER) * error
+        return mean_bounds.upper_bound([(hits, len(self.rows))], confidence)
+
+    def upper_if_never(self, error: float) -> float:
+        """Return what the rate is at most, for who claims nothing if there are hits."""
+        return upper_bound(len(self.rows), 0, self.share * error)
+
+    def lower(self, hits: int, error: float) -> float:
+        """Return what the rate is at least, but for the given error rate."""
+        if not hits:
+            return 0.0
+        confidence = 1.0 - self.share * error
+        return mean_bounds.lower_bound([(hits, len(self.rows))], confidence)
+
+
+def sample_use(run: RunFacts) -> UseSample:
+    """Return the executions of a run that were drawn as in use."""
+    settings = run.identity.settings
+    length = settings.use_length
+    missing = run.claim_withheld or ""
+    if claim_of(run.identity.strategy) is not Claim.AUDITED:
+        missing = f"only audits draw as in use, and the strategy {run.identity.strategy} makes none"
+    elif not settings.audit:
+        missing = "only audits draw as in use, and --audit 0 asks for none"
+    elif not length:
+        missing = "with --audit-length 0 the audit does not start from the beginning"
+    table, none = run.executions, np.empty(0, dtype=np.int64)
+    if missing:
+        return UseSample(none, 1.0, "", missing)
+    with run.open_journal() as journal:
+        cut = journal.cut_draws()
+    rows = _last_of_audits(table, cut)
+    grown = _growths(run)
+    audits = table.query[rows]
+    rows = rows[audits > max(grown, default=-1)]
+    earlier = {sum(at < query for at in grown) for query in audits.tolist()} - {len(grown)}
+    # A list given by the user does not grow, so nothing need be kept for a restart.
+    share = 1.0 if settings.intents else error_of_round(1 + len(earlier), 1.0)
+    if not len(rows):
+        return UseSample(none, share, "", "the run stopped before its audit had begun")
+    many = f"in sequences of 1 to {length} random capabilities"
+    of = "of a random capability" if length == 1 else many
+    return UseSample(rows, share, f"{of} from the beginning")
+
+
+def _last_of_audits(table: ExecutionTable, cut: set[tuple[int, int]]) -> Integers:
+    """Return the last execution of each draw of an audit, unless a budget cut the draw short."""
+    last = np.append(table.number[1:] == 0, True)[: len(table)]
+    rows = np.flatnonzero(last & ~table.queries.informative[table.query])
+    whole = [(int(table.query[row]), int(table.draw[row])) not in cut for row in rows]
+    kept: Integers = rows[np.array(whole, dtype=bool)]
+    return kept
+
+
+def _growths(run: RunFacts) -> list[int]:
+    """Return the queries that discovered capabilities."""
+    if run.identity.settings.intents:
+        return []
+    vocabulary, found = run.graph.vocabulary, run.executions.distinct
+    known = _signs(run.capabilities[: run.meta.discovered or 0], vocabulary)
+    states, grown = run.executions.states, []
+    columns = (found.first.tolist(), found.before.tolist(), found.after.tolist())
+    for row, before, after in zip(*columns, strict=True):
+        effect = Effect.between(states[before], states[after])
+        new = Effect(effect.adds & ~known.adds, effect.deletes & ~known.deletes)
+        if new != Effect(0, 0):
+            grown.append(int(run.executions.query[row]))
+            more = _signs([Intent.of([one]) for one in new.literals(vocabulary)], vocabulary)
+            known = Effect(known.adds | more.adds, known.deletes | more.deletes)
+    return sorted(set(grown))
+
+
+def _signs(intents: Sequence[Intent], vocabulary: Vocabulary) -> Effect:
+    """Return the groundings of the predicates that intents make true, and of those they delete."""
+    names = {
+        (literal.atom.predicate, literal.positive) for one in intents for literal in one.mentioned
+    }
+
+    def groundings(positive: bool) -> int:
+        atoms = (vocabulary.groundings(name) for name, sign in names if sign is positive)
+        return reduce(or_, (vocabulary.state(some) for some in atoms), 0)
+
+    return Effect(groundings(True), groundings(False))

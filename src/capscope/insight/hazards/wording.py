@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.hazards import HazardPair, HazardResult
-from capscope.insight.hazards.recovery import Recovery
+from capscope.insight.hazards import HazardPair, HazardResult, Recovery
 from capscope.logic import Condition, Intent, State, changes_text, to_json
 from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Outcome, Rule, StateGraph
