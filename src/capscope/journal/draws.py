@@ -1,4 +1,4 @@
-"""What a journal records about draws, and the one codec of their texts.
+"""What a journal records about queries and their draws, and the one codec of draws.
 
 A draw is stored as a text of JSON: a list with `[capability, [states…], simulator_steps, ending]`
 for each attempt, followed by `llm_tokens` and `detail` if there are any. States are numbers.
@@ -13,8 +13,8 @@ from __future__ import annotations
 import itertools
 import json
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from capscope.journal.run_meta import Usage
 from capscope.logic import State
 from capscope.problem.attempt import Attempt, Ending
 from capscope.problem.positions import SavedPosition
-from capscope.stats.arrays import Integers
+from capscope.stats.arrays import Floats, Integers, Mask
 
 ENDINGS = tuple(Ending)
 """An ending is stored as its index."""
@@ -88,6 +88,52 @@ class QueryRecord:
     finished: bool = False
     seconds: float = 0.0
     policy: str | None = None
+
+
+@dataclass(frozen=True)
+class QueryTable:
+    """One row for each query."""
+
+    start: Integers
+    """The state in which it started; if its draws have their own starts, that of the first."""
+    predicted: Floats
+    """The information it promised, in the measure of the strategy."""
+    informative: Mask
+    """Whether that exceeded the threshold."""
+    finished: Mask
+    """Whether all its draws are complete."""
+    draws: Integers
+    """How many draws were made."""
+    executions: Integers
+    """In all draws, like the columns below."""
+    simulator_steps: Integers
+    llm_tokens: Integers
+    seconds: Floats
+    """How long it took."""
+    llm_cost: Floats
+    """What was paid, in the currency of the prices."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def usage(self) -> Usage:
+        """Add up what the queries took."""
+        return Usage(
+            len(self), int(self.executions.sum()), int(self.simulator_steps.sum()),
+            int(self.llm_tokens.sum()), float(self.seconds.sum()), float(self.llm_cost.sum()),
+        )  # fmt: skip
+
+    def running_usage(self, before: Usage) -> Iterator[Usage]:
+        """Yield what was spent after each query, on top of what was spent before all of them."""
+        columns = (self.executions, self.simulator_steps, self.llm_tokens, self.seconds)
+        rows = zip(*(column.tolist() for column in (*columns, self.llm_cost)), strict=True)
+        for row in rows:
+            before += Usage(1, *row)
+            yield before
+
+    def first(self, number: int) -> QueryTable:
+        """Return the first queries."""
+        return QueryTable(*(getattr(self, field.name)[:number] for field in fields(self)))
 
 
 def encode(executions: Sequence[Execution], number: Callable[[State], int]) -> str:

@@ -25,13 +25,13 @@ from capscope.journal.draws import (
     ENDINGS,
     Draw,
     QueryRecord,
+    QueryTable,
     Start,
     decode_numbers,
     refuse_impossible,
 )
 from capscope.journal.journal_file import understood
 from capscope.journal.journal_reader import JournalReader
-from capscope.journal.run_meta import Usage
 from capscope.logic import State
 from capscope.problem.attempt import Ending
 from capscope.stats.arrays import Floats, Integers, Mask
@@ -83,52 +83,6 @@ class DistinctTransitions:
 
     def __len__(self) -> int:
         return len(self.first)
-
-
-@dataclass(frozen=True)
-class QueryTable:
-    """One row for each query."""
-
-    start: Integers
-    """The state in which it started; if its draws have their own starts, that of the first."""
-    predicted: Floats
-    """The information it promised, in the measure of the strategy."""
-    informative: Mask
-    """Whether that exceeded the threshold."""
-    finished: Mask
-    """Whether all its draws are complete."""
-    draws: Integers
-    """How many draws were made."""
-    executions: Integers
-    """In all draws, like the columns below."""
-    simulator_steps: Integers
-    llm_tokens: Integers
-    seconds: Floats
-    """How long it took."""
-    llm_cost: Floats
-    """What was paid, in the currency of the prices."""
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def usage(self) -> Usage:
-        """Add up what the queries took."""
-        return Usage(
-            len(self), int(self.executions.sum()), int(self.simulator_steps.sum()),
-            int(self.llm_tokens.sum()), float(self.seconds.sum()), float(self.llm_cost.sum()),
-        )  # fmt: skip
-
-    def running_usage(self, before: Usage) -> Iterator[Usage]:
-        """Yield what was spent after each query, on top of what was spent before all of them."""
-        columns = (self.executions, self.simulator_steps, self.llm_tokens, self.seconds)
-        rows = zip(*(column.tolist() for column in (*columns, self.llm_cost)), strict=True)
-        for row in rows:
-            before += Usage(1, *row)
-            yield before
-
-    def first(self, number: int) -> QueryTable:
-        """Return the first queries."""
-        return QueryTable(*(getattr(self, field.name)[:number] for field in fields(self)))
 
 
 @dataclass(frozen=True)
