@@ -12,7 +12,6 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
-from capscope.logic import from_json
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
@@ -197,8 +196,9 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 def _chosen(chosen: Mapping[str, Any]) -> Settings:
     given = {name: value for name, value in chosen.items() if name not in ("paper", "set_")}
+    given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     printed = PAPER if chosen["paper"] else {}
-    return from_json(Settings, {**given, **printed, **dict(map(_assigned, chosen["set_"]))})
+    return Settings(**{**given, **printed, **dict(map(_assigned, chosen["set_"]))})
 
 
 def _assigned(text: str) -> tuple[str, Any]:
