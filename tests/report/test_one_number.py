@@ -63,8 +63,8 @@ def test_the_rate_of_a_side_effect_counts_where_it_could_happen_and_is_the_same_
     assert (found.rate.executions, found.rate.states) == (80, 2)
     (harm,) = run.diff(baseline=careful).new_side_effects
     assert (str(harm.change), harm.where.of) == ("new side effect", 2)
-    assert (harm.b.hits, harm.b.draws) == (20, 80)
-    assert harm.b.probability == pytest.approx(found.rate.estimate)
+    assert (harm.b.hits, harm.b.executions) == (20, 80)
+    assert harm.b.estimate == pytest.approx(found.rate.estimate)
     with pytest.raises(AssertionError) as failed:
         assert_no_side_effect(run, WISH, "broken()")
     assert mean_in(str(failed.value)) == pytest.approx(found.rate.estimate, abs=1e-3)
