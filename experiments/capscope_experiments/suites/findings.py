@@ -1,4 +1,4 @@
-"""E2: what is surprising about the agents, found automatically, and in how many runs."""
+"""E2: findings about the agents, and in how many runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ that are only counted, without a test, are not in this table.
 
 
 def find_in_run(path: Path, run: BenchRun) -> list[dict[str, Any]]:
-    """Find what is surprising in a run."""
+    """Return the findings of a run."""
     return [to_json(finding) for finding in load(path).findings()]
 
 
@@ -44,7 +44,7 @@ class PooledFinding:
 
 
 def measure_findings(bench: Bench) -> Section:
-    """Find surprises in the runs of the default strategy and count the runs that agree."""
+    """Pool the findings of the runs of the default strategy and count the runs that agree."""
     runs = bench.planned_runs((DEFAULT_STRATEGY,))
     found: dict[BenchRun, list[dict[str, Any]]] = bench.analyze("surprises", runs, find_in_run)
     findings: list[PooledFinding] = []

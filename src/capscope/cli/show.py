@@ -34,7 +34,7 @@ def show_run(
     limit: Annotated[int | None, typer.Option(min=1, help="Show only the first N.")] = None,
     surprises: Annotated[
         bool,
-        typer.Option("--surprises", help="Report what is surprising, the most striking first."),
+        typer.Option("--surprises", help="Report the findings, the most harmful first."),
     ] = False,
     draws: Annotated[
         bool,
@@ -110,7 +110,7 @@ def report_run(
     show: OpenInBrowser = False,
     json: Json = False,
 ) -> None:
-    """Write report.html: what the agent can do, what is surprising, what is unknown."""
+    """Write report.html: what the agent can do, what it changes besides, what is unknown."""
     with phases("report"):
         written = load(run).report(output, pictures=pictures)
     if json:

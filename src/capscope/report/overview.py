@@ -181,7 +181,7 @@ def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     rules = sum(len(view.rules) for view in views)
     yield f"the {counted(rules, 'rule')} of all: capscope show {run.path} '*'"
     yield f"of one: capscope show {run.path} '{views[0].intent}'"
-    yield f"what is surprising: capscope show {run.path} --surprises"
+    yield f"findings: capscope show {run.path} --surprises"
 
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
@@ -199,7 +199,7 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
 def findings_document(
     run: Run, wanted: Collection[Intent] | None, limit: int | None
 ) -> dict[str, Any]:
-    """Return the findings, and what else is surprising, as JSON-ready values."""
+    """Return the findings and the warnings as JSON-ready values."""
     return {
         "problem": run.problem,
         "unrequested_changes": to_json(_changes_about(run, wanted)),
