@@ -10,10 +10,11 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from capscope_experiments.curve import CONSTANT, Curve, Point
+from capscope_experiments.curve import Curve, Point
 from capscope_experiments.curve_report import Cost, ratio_to_baseline
 from capscope_experiments.result_rows import Row, number, read_rows
 
@@ -167,17 +168,20 @@ class Measured:
     ) -> Ratio | None:
         """Return the least of the ratios of executions that a baseline needed, over some levels.
 
+        By agreement and with the paper's filter: a strategy may win by one and lose by the other.
+
         A level that no run of the strategy, or of the baseline, reached says nothing, unless the
         other one got there with fewer executions than were spent in vain: then the ratio is 0, or
-        one that the baseline would exceed. Nor does one that the constant predictor has.
+        one that the baseline would exceed.
         """
-        own, base = self.curves(problem, label), self.curves(problem, baseline)
-        trivial = self.at_end(problem, CONSTANT) or 0.0
         found = []
-        for level in levels if own and base else ():
-            if level <= trivial:
+        for level, weighting in product(levels, ("", "filtered")):
+            own, base = (self.curves(problem, name, weighting) for name in (label, baseline))
+            if not own or not base:
                 continue
-            spent, others = (self.needed(problem, name, level) for name in (label, baseline))
+            spent, others = (
+                self.needed(problem, name, level, weighting) for name in (label, baseline)
+            )
             if spent is not None:
                 cut = others is None
                 most = statistics.fmean(run.last.executions for run in base)

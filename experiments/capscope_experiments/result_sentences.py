@@ -14,7 +14,6 @@ from capscope_experiments.measured_numbers import (
 )
 
 _LEVEL = 0.91
-_LEVELS = (0.5, 0.91, 0.99)
 _FILTER = "filtered"
 _CHOICES = ("random", "uniform", "mcqs-s", "mcqs-e", "adaptive")
 
@@ -77,23 +76,30 @@ def _has(measured: Measured, label: str) -> bool:
 
 def _one_draw(measured: Measured) -> str | None:
     """Compare both defaults with Random Query of one draw, at the level that suits it best."""
-    parts = []
-    for label in ("mcqs-s", "mcqs-e"):
-        ratios = {
-            problem: measured.least_ratio(problem, label, "random, --draws 1", _LEVELS)
-            for problem in measured.problems
-        }
-        known = {problem: ratio for problem, ratio in ratios.items() if ratio is not None}
-        below = {p: r for p, r in known.items() if r.value < 1 and not r.lower_bound}
-        lost = f" ({_listed(below)})" if below else ""
-        if known:
-            parts.append(f"`{label}` below 1× on {len(below)} of {len(known)} problems{lost}")
+    parts = [
+        f"`{label}` needs more at {name} on {lost}"
+        for label in ("mcqs-s", "mcqs-e")
+        for name, levels in (("0.91 or 0.99", (0.91, 0.99)), ("0.5", (0.5,)))
+        if (lost := _lost_to_one_draw(measured, label, levels))
+    ]
     if not parts:
         return None
     return (
-        "Executions of Random Query with one draw for one of default MCQS, at the worst of "
-        f"{', '.join(map(str, _LEVELS))}: {'; '.join(parts)}. 0.0×: only Random Query got there."
+        "Default MCQS against Random Query with one draw, in executions, by agreement or with the "
+        f"filter, whichever is worse (0.0×: only Random Query got there): {'; '.join(parts)}."
     )
+
+
+def _lost_to_one_draw(measured: Measured, label: str, levels: tuple[float, ...]) -> str:
+    """Say on how many problems a strategy needs more executions; empty if none is measured."""
+    ratios = {
+        problem: measured.least_ratio(problem, label, "random, --draws 1", levels)
+        for problem in measured.problems
+    }
+    known = {problem: ratio for problem, ratio in ratios.items() if ratio is not None}
+    below = {p: r for p, r in known.items() if r.value < 1 and not r.lower_bound}
+    listed = f" ({_listed(below)})" if below else ""
+    return f"{len(below)} of {len(known)} problems{listed}" if known else ""
 
 
 def _questions(measured: Measured) -> str | None:
@@ -144,13 +150,17 @@ def _choices(measured: Measured, model: str) -> dict[str, dict[str, float]]:
 
 
 def _stop(measured: Measured) -> str | None:
-    printed = measured.at_end("first-responders", "mcqs-s, --paper", _FILTER)
-    default = measured.at_end("first-responders", "mcqs-s", _FILTER)
-    if printed is None or default is None:
+    ends = []
+    for label, title in (("mcqs-s, --paper", "as printed"), ("mcqs-s", "by default")):
+        end = measured.at_end("first-responders", label, _FILTER)
+        cut = any("budget" in r for r in measured.ended_by("first-responders", label))
+        if end is not None:
+            ends.append(f"{end:.4f} {title}{' (a budget ended it before)' if cut else ''}")
+    if not ends:
         return None
     return (
         "When it stops by itself on first responders, MCQS-S has an agreement, with the paper's "
-        f"filter, of {printed:.4f} as printed and of {default:.4f} by default."
+        f"filter, of {' and of '.join(ends)}."
     )
 
 

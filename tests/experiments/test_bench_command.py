@@ -213,7 +213,7 @@ def test_a_budget_that_discovery_spends_is_a_result_too(capscope):
     assert done.code == 0, done.err
     assert cells(done.out, "blocksworld", "mcqs-s")["consistent"] == "none offered"
     last = Path("results/reachability.csv").read_text("utf-8").splitlines()[-1]
-    assert last == "blocksworld,mcqs-s,0,0,,,,0.0"
+    assert last == "blocksworld,mcqs-s,0,0,,,,0.0,limited doubt"
 
 
 # Progress.

@@ -80,34 +80,53 @@ def test_a_stronger_baseline_can_refute_the_abstract(tmp_path):
     assert found == f"**{Verdict.CONTRADICTED}**"
 
 
+FAST, SLOW = ((50, 0.95), (200, 1.0)), ((60, 0.95), (300, 1.0))
+
+
 @pytest.mark.parametrize(
     ("own", "one_draw", "said"),
     [
-        (((50, 0.95), (200, 1.0)), ((60, 0.95), (300, 1.0)), "below 1× on 0 of 1 problems."),
-        (((50, 0.95), (200, 1.0)), ((60, 0.95), (100, 1.0)), "(tireworld 0.5×)"),
-        (((50, 0.95), (200, 0.95)), ((60, 0.95), (100, 1.0)), "(tireworld 0.0×)"),
-        (((50, 0.95), (80, 0.95)), ((60, 0.95), (100, 1.0)), "below 1× on 0 of 1 problems."),
-        (((50, 0.95), (200, 1.0)), ((60, 0.95), (100, 0.95)), "below 1× on 0 of 1 problems."),
-        (((50, 0.6), (60, 1.0)), ((40, 0.6), (80, 1.0)), "below 1× on 0 of 1 problems."),
+        (FAST, SLOW, "0 of 1 problems;"),
+        (FAST, ((60, 0.95), (100, 1.0)), "1 of 1 problems (tireworld 0.5×)"),
+        (((50, 0.95), (200, 0.95)), ((60, 0.95), (100, 1.0)), "1 of 1 problems (tireworld 0.0×)"),
+        (((50, 0.95), (80, 0.95)), ((60, 0.95), (100, 1.0)), "0 of 1 problems;"),
+        (FAST, ((60, 0.95), (100, 0.95)), "0 of 1 problems;"),
     ],
-    ids=[
-        *("more", "fewer", "only it got there", "MCQS ended before", "it ended before"),
-        "only to what the constant predictor has",
-    ],
+    ids=["more", "fewer", "only it got there", "MCQS ended before", "it ended before"],
 )
 def test_mcqs_is_compared_with_one_draw_at_the_worst_level(tmp_path, own, one_draw, said):
     rows = [
         ("tireworld", label, 0, spent, spent, agreement, agreement)
-        for label, points in (
-            *(("mcqs-s", own), ("random, --draws 1", one_draw)),
-            ("nothing changes", ((0, 0.55),)),
-        )
+        for label, points in (("mcqs-s", own), ("random, --draws 1", one_draw))
         for spent, agreement in points
     ]
     write(tmp_path, "efficiency", POINT, rows)
-    assert f"`mcqs-s` {said}" in results_in_words(tmp_path).replace(
-        "below 1× on 1 of 1 problems ", ""
-    )
+    assert f"`mcqs-s` needs more at 0.91 or 0.99 on {said}" in results_in_words(tmp_path)
+
+
+def test_a_loss_to_one_draw_counts_if_it_is_one_with_the_filter_only(tmp_path):
+    rows = [
+        ("tireworld", label, 0, spent, spent, agreement, filtered)
+        for label, points in (
+            ("mcqs-s", ((50, 1.0, 0.2), (200, 1.0, 1.0))),
+            ("random, --draws 1", ((100, 0.2, 1.0), (300, 1.0, 1.0))),
+        )
+        for spent, agreement, filtered in points
+    ]
+    write(tmp_path, "efficiency", POINT, rows)
+    for levels in ("0.91 or 0.99", "0.5"):
+        said = f"`mcqs-s` needs more at {levels} on 1 of 1 problems (tireworld 0.5×)"
+        assert said in results_in_words(tmp_path)
+
+
+def test_agreement_at_the_stop_says_if_a_budget_came_first(tmp_path):
+    learned(tmp_path, **{"mcqs-s, --paper": 100, "mcqs-s": 50})
+    heads = ("problem", "strategy", "seed", "stopped_because")
+    run = ("first-responders", "mcqs-s", 0)
+    for reason, marked in (("no news", False), ("budget of executions spent", True)):
+        write(tmp_path, "efficiency-runs", heads, [(*run, reason)])
+        said = results_in_words(tmp_path)
+        assert ("by default (a budget ended it before)" in said) == marked
 
 
 @pytest.mark.parametrize(
