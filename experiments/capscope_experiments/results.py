@@ -78,6 +78,9 @@ _READING = """## How to read the numbers
 - **Versions.** QACE, AALpy and the rows of E3 without *routes* and *expected* were measured with
   release 0.1.0, in which the exhaustive strategy was called adaptive. Only rows that name a later
   version have the present `mcqs-s` and `mcqs-e`.
+- **Domains of others.** navigation, tiny-gripper and travel are files of pddlgym 0.0.7
+  (navigation1/problem_1, lifelong_tiny_gripper_test/prob00, travel_test/problem1), renamed.
+- **Budgets.** A command with `--max-executions` or `--max-steps` ended runs before their own stop.
 - **Wall times** are the least reliable numbers, because machines were shared.
 - **The number of seeds** differs between rows, because some runs take long.
 """
