@@ -53,18 +53,13 @@ def measure_choice(bench: Bench) -> Section:
         [run.problem, run.label, run.seed, *score] for run, made in found.items() for score in made
     ]
     rows = write_rows(bench, "choice.csv", _HEADS, measured)
-    tables = [
-        part
-        for measure, title in _MEASURES.items()
-        for part in (f"{title.capitalize()} after so many executions:", _table(rows, measure))
-    ]
     body = "\n\n".join(
         [
             _TEXT.format(sentences=contributions(rows)).strip(),
             "Mean agreement over the problems that have every choice:",
             _means_table(rows),
-            *tables,
-            "Every run: [choice.csv](choice.csv).",
+            _each_problem(rows),
+            "All measured points of every run: [choice.csv](choice.csv).",
         ]
     )
     return Section("Choice × model: questions and generalization", body, ("choice.csv",))
@@ -97,25 +92,22 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def _cells(rows: Sequence[Row], column: str, scored: Sequence[int]) -> list[str]:
-    """Return a column's mean and deviation over the seeds, for each number of executions."""
-    cells = []
-    for executions in scored:
-        own = [row for row in rows if row["executions"] == str(executions)]
-        values = [float(row[column]) for row in own if row[column]]
-        cells.append(spread(values, "{:.3f}") if values else "–")
-    return cells
-
-
-def _table(rows: Sequence[Row], measure: str) -> str:
-    scored = _scored(rows)
-    heads = ["problem", "choice", "model", *(f"{n:,}" for n in scored), "seeds"]
+def _each_problem(rows: Sequence[Row]) -> str:
+    """Return the table of every problem after the number of executions that the sentences name."""
+    executions = _middle(rows)
+    heads = ["problem", "choice"]
+    heads += [f"{title}, {model}" for title in _MEASURES.values() for model in MODELS.values()]
     lines = [
-        [*key, title, *_cells(own, f"{model}_{measure}", scored), len({r["seed"] for r in own})]
-        for key, own in grouped(rows).items()
-        for model, title in MODELS.items()
+        [*key, *(_cell(own, f"{model}_{measure}") for measure in _MEASURES for model in MODELS)]
+        for key, own in grouped([r for r in rows if r["executions"] == str(executions)]).items()
     ]
-    return markdown_table(heads, lines)
+    return f"Each problem, after {executions:,} executions:\n\n{markdown_table(heads, lines)}"
+
+
+def _cell(rows: Sequence[Row], column: str) -> str:
+    """Return a column's mean and deviation over the seeds."""
+    values = [float(row[column]) for row in rows if row[column]]
+    return spread(values, "{:.3f}") if values else "–"
 
 
 def mean_agreements(rows: Sequence[Row], executions: int) -> dict[tuple[str, str], float]:
@@ -157,13 +149,18 @@ def _means_table(rows: Sequence[Row]) -> str:
 
 def contributions(rows: Sequence[Row]) -> str:
     """Say in two sentences what the questions contribute and what the model does."""
-    scored = _scored(rows)
-    return " ".join(_sentences(rows, scored[len(scored) // 2]))
+    return " ".join(_sentences(rows, _middle(rows)))
 
 
 def _scored(rows: Sequence[Row]) -> list[int]:
     """List the numbers of executions that rows were scored after."""
     return sorted({int(row["executions"]) for row in rows})
+
+
+def _middle(rows: Sequence[Row]) -> int:
+    """Return the number of executions that the text is about."""
+    scored = _scored(rows)
+    return scored[len(scored) // 2]
 
 
 def _sentences(rows: Sequence[Row], executions: int) -> Iterator[str]:
