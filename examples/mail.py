@@ -1,7 +1,7 @@
 """Assess an assistant with two bugs: it sorts mail, and other people fill the archive.
 
 capscope assess examples/mail.py:problem
-capscope show runs/mail-problem-adaptive-0 --surprises
+capscope show runs/mail-problem-adaptive-0 --findings
 
 If the archive is full, the assistant strips the attachment of a mail that it archives. If two mails
 have the same subject, it takes the wrong one in 30 %. Nothing brings an attachment back.

@@ -2,7 +2,7 @@
 
 capscope check examples/mail_tools.py:problem
 capscope assess examples/mail_tools.py:problem --max-executions 150
-capscope show runs/mail_tools-problem-adaptive-0 --surprises
+capscope show runs/mail_tools-problem-adaptive-0 --findings
 """
 
 import json

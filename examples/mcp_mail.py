@@ -2,7 +2,7 @@
 
 capscope check examples/mcp_mail.py:problem
 capscope assess examples/mcp_mail.py:problem --max-executions 150
-capscope show runs/mcp_mail-problem-adaptive-0 --surprises
+capscope show runs/mcp_mail-problem-adaptive-0 --findings
 """
 
 import json

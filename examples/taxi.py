@@ -2,7 +2,7 @@
 
 capscope check examples/taxi.py:problem
 capscope assess examples/taxi.py:problem --max-executions 1500
-capscope show runs/taxi-problem-adaptive-0 --surprises
+capscope show runs/taxi-problem-adaptive-0 --findings
 """
 
 from functools import cache

@@ -101,7 +101,7 @@ def test_a_run_that_is_resumed_asks_the_same_as_one_that_was_not(capscope, comma
 
 
 def test_the_finding_is_shown_and_true(capscope):
-    found = json.loads(capscope("show", "one", "--surprises", "--json"))["findings"]
+    found = json.loads(capscope("show", "one", "--findings", "--json"))["findings"]
     idle = [finding for finding in found if finding["kind"] == "idleness"]
     assert idle
     for finding in idle:
@@ -121,7 +121,7 @@ def test_the_format_exports_the_run(capscope):
     [
         ("show", "one"),
         ("show", "one", "lit(cellar)", "--draws"),
-        ("show", "one", "--surprises"),
+        ("show", "one", "--findings"),
         ("report", "one"),
         ("diff", "one", "two"),
         ("diff", "one", "two", "--json"),

@@ -190,7 +190,7 @@ CALLS = {
     "settings": "",
     "assess": "courier.py:problem --max-executions 50 --run runs/json",
     "show": "{run}",
-    "show --surprises": "{run}",
+    "show --findings": "{run}",
     "show --draws": "{run} carrying() --limit 1",
     "explain": "{run}",
     "evaluate": "{run} --trust --sequences 10",

@@ -127,17 +127,17 @@ def test_show_and_export_print_the_model(answer, capscope):
 def test_show_surprises_lists_the_findings(answer, capscope):
     source = f"{TOYS.with_name('quirky_worlds.py')}:careless_lamps"
     run = answer("assess", source, "--max-executions", 1000)["run"]
-    found = answer("show", run, "--surprises")
+    found = answer("show", run, "--findings")
     assert found["problem"] == "lamps"
     (finding,) = found["findings"]
     assert (finding["kind"], finding["intent"]) == ("collateral change", "on(a)")
-    text = capscope("show", run, "--surprises").out
+    text = capscope("show", run, "--findings").out
     assert finding["sentence"] in " ".join(text.split())
     changes = found["unrequested_changes"]
     assert f"asked for {changes[0]['request']}: {changes[0]['change']}" in text
-    assert capscope("show", run, "--surprises", "--limit", 1).out == text
-    assert answer("show", run, "on(a)", "--surprises")["findings"] == [finding]
-    assert answer("show", run, "not on(a)", "--surprises")["findings"] == []
+    assert capscope("show", run, "--findings", "--limit", 1).out == text
+    assert answer("show", run, "on(a)", "--findings")["findings"] == [finding]
+    assert answer("show", run, "not on(a)", "--findings")["findings"] == []
 
 
 def test_explain_says_what_was_asked(answer, capscope):
@@ -241,7 +241,7 @@ def test_agent_failures_are_warned_about_wherever_a_run_is_shown(
     said = f"all {number} executions in which the agent had to act ended because it {said} (first: "
     assert said in warning
     assert sanitize(detail) in warning
-    for command in (["resume", "--trust"], ["show"], ["show", "--surprises"]):
+    for command in (["resume", "--trust"], ["show"], ["show", "--findings"]):
         assert warning in capscope(command[0], "broken", *command[1:]).out.splitlines()
     diff = capscope("diff", "broken", "broken").out.replace("\n", " ")
     assert f"A: {warning}" in diff
@@ -249,7 +249,7 @@ def test_agent_failures_are_warned_about_wherever_a_run_is_shown(
     (failure,) = answer("resume", "broken", "--trust")["agent_failures"]
     assert (failure["ending"], failure["detail"]) == (ending, detail)
     assert failure["executions"] == int(number)
-    assert answer("show", "broken", "--surprises")["agent_failures"] == [failure]
+    assert answer("show", "broken", "--findings")["agent_failures"] == [failure]
     # The command that the warning names works.
     assert ending in capscope("show", "broken", failure["capability"], "--draws").out
 
@@ -325,7 +325,7 @@ def test_show_takes_a_pattern_and_shows_all_that_match(answer, capscope):
         heading = f"\n{capability['intent'][0]}"
         assert (heading in text) is (capability in matched)
     assert answer("show", "run", "lit(a)")["capabilities"] == [matched[0]]
-    assert answer("show", "run", "lit(*)", "--surprises")["findings"] is not None
+    assert answer("show", "run", "lit(*)", "--findings")["findings"] is not None
 
 
 def test_a_pattern_that_matches_nothing_names_the_nearest(capscope, refusal):
@@ -381,7 +381,7 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
     assert resumed == ["loading FILE", "reading what was asked before", "asking", *writing]
     assert told("report", "a") == ["reading a", *report]
     assert told("show", "a") == ["reading a", following]
-    assert told("show", "a", "--surprises") == ["reading a", "looking for findings"]
+    assert told("show", "a", "--findings") == ["reading a", "looking for findings"]
     assert told("export", "a") == ["reading a", "exporting to json"]
     assert told("diff", "a", "a", "--html", "d.html") == [
         "reading a",

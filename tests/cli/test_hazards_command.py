@@ -30,7 +30,7 @@ def run(capscope, folder):
 
 
 def test_hazards_come_first_with_the_way_and_the_bound(capscope, run):
-    for command in (["show", run], ["show", run, "--surprises"]):
+    for command in (["show", run], ["show", run, "--findings"]):
         lines = capscope(*command).out.splitlines()
         assert lines[1].startswith("hazard gone(x): happened in ")
         assert "path: taken(x), then opened(x), then heated(x), then not taken(x)" in lines[3]

@@ -65,7 +65,7 @@ def contents(folder):
 STATES = ["ended", "killed", "killed-without-notes", "running"]
 COMMANDS = [
     ["show", "RUN"],
-    ["show", "RUN", "--surprises"],
+    ["show", "RUN", "--findings"],
     ["show", "RUN", "lit(a)", "--draws"],
     ["explain", "RUN"],
     ["diff", "RUN", "RUN"],

@@ -134,8 +134,8 @@ def test_aliasing_is_reported_wherever_a_run_is_shown(strategy, capscope, tmp_pa
     assert DEPENDS in result._repr_html_()
     assert DEPENDS in (run / "report.html").read_text(encoding="utf-8")
     assert DEPENDS in capscope("show", run).out
-    assert DEPENDS in capscope("show", run, "--surprises").out
-    shown = json.loads(capscope("show", run, "--surprises", "--json").out)["aliasing"]
+    assert DEPENDS in capscope("show", run, "--findings").out
+    shown = json.loads(capscope("show", run, "--findings", "--json").out)["aliasing"]
     assert shown == to_json(result.aliasing)
     assert len(shown["aliased_pairs"]) > 0
 

@@ -84,6 +84,6 @@ def test_a_run_with_many_rules_is_shown_as_a_table_unless_something_is_asked_for
     assert not any(line.startswith("  when") for line in table)
     named = [line for line in table if "[" in line and "lit(" in line]
     assert len(named) == 3
-    assert f"findings: capscope show {run.path} --surprises" in table
+    assert f"findings: capscope show {run.path} --findings" in table
     for asked in ((run.capabilities, None), (None, 5)):
         assert list(model_lines(run, *asked)) == every_rule

@@ -32,7 +32,7 @@ LONGEST = 60.0
 """CPU seconds for one command."""
 COMMANDS = (
     ("show", "RUN"),
-    ("show", "RUN", "--surprises", "--json"),
+    ("show", "RUN", "--findings", "--json"),
     ("explain", "RUN"),
     ("report", "RUN", "--no-pictures", "--output", "page.html"),
     ("resume", "RUN"),

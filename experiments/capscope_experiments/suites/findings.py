@@ -17,7 +17,7 @@ from capscope_experiments.table import markdown_table
 
 _MOST = 5
 _TEXT = f"""
-The findings of `capscope show DIR --surprises` in the runs of the default strategy,
+The findings of `capscope show DIR --findings` in the runs of the default strategy,
 `{DEFAULT_STRATEGY}`. Probabilities are means over states, with 95 % intervals and the number of
 draws; all comparisons of a run share an error rate of 0.05. The sentence is from the first run with
 the finding; the last column counts the runs that have it. At most {_MOST} per problem, the most

@@ -32,9 +32,9 @@ def show_run(
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Show only the first N.")] = None,
-    surprises: Annotated[
+    findings: Annotated[
         bool,
-        typer.Option("--surprises", help="Report the findings, the most harmful first."),
+        typer.Option("--findings", help="Report the findings, the most harmful first."),
     ] = False,
     draws: Annotated[
         bool,
@@ -55,9 +55,9 @@ def show_run(
             answer: dict[str, Any] | list[str] = (
                 draws_document(found) if json else list(draw_lines(found))
             )
-        elif surprises and json:
+        elif findings and json:
             answer = findings_document(loaded, wanted, limit)
-        elif surprises:
+        elif findings:
             answer = list(findings_lines(loaded, wanted, limit))
         elif json:
             answer = model_of_run(loaded, wanted)

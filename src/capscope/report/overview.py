@@ -142,7 +142,7 @@ def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None
     for change in changes[:limit]:
         text = f"asked for {change.request}: {change.change}  {change.count_text}"
         yield from wrapped(text, "  ", "      ")
-    yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --surprises", gap=False)
+    yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --findings", gap=False)
 
 
 def _changes_about(run: Run, wanted: Collection[Intent] | None) -> Sequence[UnrequestedChange]:
@@ -181,7 +181,7 @@ def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     rules = sum(len(view.rules) for view in views)
     yield f"the {counted(rules, 'rule')} of all: capscope show {run.path} '*'"
     yield f"of one: capscope show {run.path} '{views[0].intent}'"
-    yield f"findings: capscope show {run.path} --surprises"
+    yield f"findings: capscope show {run.path} --findings"
 
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
@@ -193,7 +193,7 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
     for finding in findings[:limit]:
         yield ""
         yield from finding_lines(finding, always)
-    yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --surprises")
+    yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --findings")
 
 
 def findings_document(

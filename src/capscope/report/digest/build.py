@@ -228,7 +228,7 @@ def _changes(run: Run, space: SizeBudget) -> tuple[ChangeDigest, ...]:
 def _omitted_changes(number: int) -> Iterator[str]:
     if number:
         kinds = counted(number, "kind")
-        yield f"{kinds} of changes omitted (size limit); `capscope show --surprises` prints all."
+        yield f"{kinds} of changes omitted (size limit); `capscope show --findings` prints all."
 
 
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:

@@ -60,7 +60,7 @@ def summary_of(
         ("What was assessed", _assessed(run)),
         ("What it cost", _cost(run)),
         ("What it achieved", reliability_sentences(standings)),
-        ("What else it changed", _surprises(run, findings)),
+        ("What else it changed", _changes(run, findings)),
         ("What is unknown", _unknown(run, standings)),
     ]
     said = Phrasing.of(run.graph.vocabulary).sentence
@@ -158,7 +158,7 @@ def _amount(currency: str, limit: float) -> str:
     return counted(int(limit), currency.removesuffix("s").removeprefix("llm_").replace("_", " "))
 
 
-def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
+def _changes(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     # First of all: an agent that fails is not one that prefers to do nothing.
     warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
     yield from map(as_sentence, warnings)
