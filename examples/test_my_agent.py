@@ -16,7 +16,7 @@ PROBLEM = f"{Path(__file__).parent / 'vacuum.py'}:problem"
 @pytest.fixture(scope="session")
 def run():
     """Assess the robot vacuum cleaner of `vacuum.py`: a few seconds, once for all tests."""
-    return assess(PROBLEM, strategy="exhaustive", budget=Budget(executions=1000))
+    return assess(PROBLEM, strategy="exhaustive", budget=Budget(executions=3000))
 
 
 def test_it_cleans_the_kitchen_while_it_has_power(run):

@@ -167,7 +167,8 @@ def load_problem(source: str) -> Problem:
         near = get_close_matches(name, registered_problems(), n=1)
         hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them."
         raise ProblemError(
-            f"no problem {source!r}; {hint} Your own: file.py:factory, or DOMAIN.pddl PROBLEM.pddl"
+            f"no problem {source!r}; {hint} The package capscope-worlds has more; your own: "
+            "file.py:factory, or DOMAIN.pddl PROBLEM.pddl"
         )
     if not problem.installed:
         raise ProblemError(f"{name} needs an extra: {problem.install_hint}")

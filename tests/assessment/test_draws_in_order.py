@@ -1,11 +1,8 @@
 """Draws that depend on those before them: one order, however they are made and interrupted."""
 
-import json
-import sqlite3
-
 import pytest
 
-from capscope import Budget, assess, load, resume
+from capscope import Budget, assess, resume
 from capscope.assessment.ask import retrace
 from capscope.errors import RunError
 from capscope.journal.draws import Draw, Execution, Start
@@ -14,7 +11,7 @@ from capscope.journal.settings import Settings
 from capscope.problem import Ending
 from capscope.problem.attempt import Attempt
 from capscope.strategy.base import SequencePolicy, Task
-from support.small_journals import at, change
+from support.small_journals import at
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"
 SETTINGS = Settings(draws=6, depth=4, iterations=30)
@@ -73,17 +70,3 @@ def test_a_recorded_draw_that_the_policy_would_not_make_is_refused():
     retrace(task, draw_of(0, 1))
     with pytest.raises(RunError, match="begun by another version"):
         retrace(task, draw_of(0, 2))
-
-
-def test_a_run_of_an_earlier_mcqs_e_is_read_but_not_continued(board, tmp_path):
-    path = tmp_path / "run"
-    assess(board, strategy="mcqs-e", settings=SETTINGS, budget=Budget(queries=2), run=path)
-    with sqlite3.connect(path / "journal.sqlite") as db:
-        (text,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
-        stored = json.loads(text)
-    stored["settings"]["draws_per_pair"] = 3
-    earlier = ("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
-    change(path / "journal.sqlite", earlier)
-    assert load(path).usage.queries == 2
-    with pytest.raises(RunError, match="earlier version of mcqs-e"):
-        resume(path, trust=True, budget=Budget(queries=3))

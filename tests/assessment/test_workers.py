@@ -59,7 +59,7 @@ def test_processes_that_are_killed_lose_nothing_and_the_run_says_so(faults, tmp_
     patched = run_board(tmp_path / "patched", PROCESSES)
     assert dump(tmp_path / "patched") == dump(tmp_path / "whole")
     assert patched.workers_lost == 2
-    assert "2 workers lost on the way; the draws were made again" in list(run_lines(patched))
+    assert "2 workers lost; their draws were repeated" in list(run_lines(patched))
     assert not any("lost" in line for line in run_lines(whole))
 
 

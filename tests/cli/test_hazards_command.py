@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from capscope import load
+from capscope.logic import to_json
 from support.hazard_worlds import kitchen
 
 WORLD = f"{Path(__file__).parents[1] / 'support' / 'hazard_worlds.py'}:spilling_kitchen"
@@ -56,7 +57,7 @@ def test_json_is_one_object_that_equals_the_run(capscope, run):
     done = capscope("hazards", run, "--json")
     assert done.out.count("\n") == 1
     found = json.loads(done.out)
-    assert found["hazards"] == [result.as_dict() for result in load(run).hazards]
+    assert found["hazards"] == to_json(load(run).hazards)
     assert found["confidence"] == 0.95
     assert found["html"] is None
 
