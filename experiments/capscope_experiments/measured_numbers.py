@@ -171,8 +171,8 @@ class Measured:
         By agreement and with the paper's filter: a strategy may win by one and lose by the other.
 
         A level that no run of the strategy, or of the baseline, reached says nothing, unless the
-        other one got there with fewer executions than were spent in vain: then the ratio is 0, or
-        one that the baseline would exceed.
+        other one got there with fewer executions than were spent without reaching it: then the
+        ratio is 0, or one that the baseline would exceed.
         """
         found = []
         for level, weighting in product(levels, ("", "filtered")):

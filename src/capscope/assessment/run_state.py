@@ -59,7 +59,7 @@ class RunSpec:
     hazards: tuple[Hazard, ...] = field(init=False)
     """What the run searches for ways into."""
     expected: ExpectedEffects = field(init=False)
-    """What belongs to the intents, and is no side effect."""
+    """What belongs to the intents and is not a side effect."""
 
     def __post_init__(self) -> None:
         intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))

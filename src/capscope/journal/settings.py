@@ -148,7 +148,7 @@ class Settings:
     )
     expected: tuple[str, ...] = _repeatable(
         "--expected",
-        "What belongs to an intent and is no side effect, like 'deleted(*): not archived(*)'; "
+        "What belongs to an intent and is not a side effect, like 'deleted(*): not archived(*)'; "
         "repeatable.",
     )
 

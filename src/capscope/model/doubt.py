@@ -16,10 +16,10 @@ little about what it does when it acts, hence the second level. And a drive that
 tire is no news in one more state: the model expects, of every pair, all that others of its type
 have shown. So outcomes that some other pair has shown together count as one.
 
-**Inferred pairs** (`DoubtCalibration`). The experts' disagreement is no probability. In a kitchen
-they agreed on what seven of ten pairs do, and were wrong about them: all had learned the same
-habit. So every state is held out once: what was tried there is predicted from all other states, and
-compared. The log odds of a failure are then
+**Inferred pairs** (`DoubtCalibration`). The experts' disagreement is not a probability. In a
+kitchen they agreed on what seven of ten pairs do, and were wrong about them: all had learned the
+same habit. So every state is held out once: what was tried there is predicted from all other
+states, and compared. The log odds of a failure are then
 
     a + b · (log odds of the disagreement) + (an offset of the capability)
 
@@ -84,7 +84,7 @@ class LearnedPrediction(Mapping[State, float]):
         doubt: Callable[[], float],
         support: Support,
     ) -> None:
-        """`doubt` is called when somebody asks: it takes longer than the prediction."""
+        """`doubt` is computed on first use: it takes longer than the prediction."""
         self._shares = shares
         self._doubt = doubt
         self.provenance = provenance
@@ -110,8 +110,8 @@ class LearnedPrediction(Mapping[State, float]):
 
 _GRID = tuple((theta, d) for d in (0.0, 0.5) for theta in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10))
 _PRIOR_PAIRS = 2.0  # the first grid point, an agent that always does the same, counts half of this
-_ALL_PAIRS = 10.0  # all pairs together count as so many that change something, or do not
-_PEERS = 10.0  # and those as so many of one capability
+_ALL_PAIRS = 10.0  # prior weight of all pairs together, in pairs
+_PEERS = 10.0  # prior weight of the pairs of one capability, in pairs
 _ROUNDS = 30
 _KINDS = _IDLE, _ACTING = 0, 1
 Partition = tuple[int, ...]

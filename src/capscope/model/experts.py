@@ -56,7 +56,7 @@ class _Trees:
 class _Seedling:
     """What the trees of one capability are grown on, as it was when they were due.
 
-    They are grown when somebody asks for their votes. While a resumed run replays its answers,
+    They are grown on the first request for their votes. While a resumed run replays its answers,
     most are replaced before.
     """
 

@@ -7,8 +7,8 @@ never tried (`experts`). Everything is fitted again whenever the executions have
 between, only the trees of capabilities whose predictions failed or whose pairs changed their type.
 
 The experts' *disagreement* is 1 minus their weighted agreement. It says what is worth trying, and
-above one half the pair is unknown, but it is no probability. The *doubt* of a prediction is one: of
-a tried pair, that an outcome was never seen; of an inferred one, how often such predictions fail
+above one half the pair is unknown, but it is not a probability. The *doubt* of a prediction is one:
+of a tried pair, that an outcome was never seen; of an inferred one, how often such predictions fail
 where they can be checked (`doubt`).
 """
 

@@ -159,7 +159,7 @@ class _Group:
     types: list[frozenset[Effect]] = field(default_factory=list)
     """The outcome types seen, in terms of the first member."""
     committee: Committee | Callable[[], Committee] | None = None
-    """What was grown on them, or how to; it is grown when somebody asks for its votes."""
+    """The committee, or a function that grows it on first use."""
 
 
 class Lifting:

@@ -250,7 +250,7 @@ class Problem:
     intents: Sequence[str] = ()
     """What to ask the agent for; empty means that runs discover it."""
     expected: Sequence[str] = ()
-    """What belongs to an intent and is no side effect, like `deleted(*): not archived(*)`."""
+    """What belongs to an intent and is not a side effect, like `deleted(*): not archived(*)`."""
 
     @property
     def vocabulary(self) -> Vocabulary:

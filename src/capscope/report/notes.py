@@ -66,7 +66,7 @@ def verdict_document(run: Run) -> dict[str, Any]:
 
 
 def stop_text(run: Run) -> str:
-    """Return why a run stopped; a criterion that was met in vain is not called settled."""
+    """Return why a run stopped; a criterion that was met without evidence is not called settled."""
     reason, withheld = run.stop_reason, run.claim_withheld
     met = reason is not None and reason.kind in (StopKind.SETTLED, StopKind.AUDITED)
     if withheld is not None and met:

@@ -79,7 +79,7 @@ class MissBound:
         return (1.0 - self.epsilon) ** draws
 
     def error(self, like_missed: float, draws: int) -> float:
-        """Return the bound if each pair was drawn so often; `like_missed` is R or A."""
+        """Return the bound for a number of draws of each pair; `like_missed` is R or A."""
         return min((1.0 + like_missed) * self.escape(draws), 1.0)
 
     def needed(self, like_missed: float, share: float = 1.0) -> float:

@@ -139,7 +139,7 @@ def assert_never(
     confidence: float = 0.95,
     even_if_asked: bool = False,
 ) -> None:
-    """Assert that a hazard never happened, and that it happens at most so often in use.
+    """Assert that a hazard never happened and that its rate in use is bounded.
 
     It fails if the hazard happened in any execution of the run that did not ask for it (with
     `even_if_asked`, in any at all), and if the draws of the audit do not bound its probability per
