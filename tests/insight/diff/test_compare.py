@@ -388,13 +388,13 @@ def weak_at_opening(intent, state, rng, step):
 @pytest.mark.parametrize("strategy", ["exhaustive", "random"])
 def test_an_agent_does_not_differ_from_itself(house, tmp_path, strategy):
     alarms = 0
-    for seed in (1, 2, 3):
+    for seed in range(1, 9):
         other = kept(tmp_path, f"{strategy}{seed}", None, seed, 800, strategy)
         comparison = compare_runs(house, other)
         alarms += bool(comparison.differences)
         assert len(comparison.unchanged) + bool(comparison.differences) == 8
     # One comparison in twenty may report a difference: seed 1 of `random` does, with p = 0.045.
-    assert alarms <= 1
+    assert alarms <= (strategy == "random")
 
 
 def test_a_run_does_not_differ_from_itself(house):
