@@ -15,7 +15,6 @@ from capscope.export.dot import dot_graph
 from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
-from capscope.export.rules import Conditions
 from capscope.export.tables import csv_text, run_tables
 from capscope.logic import Intent
 from support.toy_worlds import Board, board_problem
@@ -94,7 +93,7 @@ def test_the_files_hold_what_the_exports_give(run, capscope):
 def test_options_reach_their_format(run, capscope):
     graph = load(run).graph
     capscope("export", run, "--to", "ppddl", "--conditions", "readable", "--goal", "not lit(a)")
-    files = ppddl_files(graph, "board", Conditions.READABLE, Intent.parse("not lit(a)"))
+    files = ppddl_files(graph, "board", "readable", Intent.parse("not lit(a)"))
     assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
     assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
     drawn = capscope("export", run, "--to", "dot", "--limit", 2, "--loops").out

@@ -6,7 +6,7 @@ import io
 import pytest
 from hypothesis import given, settings
 
-from capscope.export.tables import QueryRow, RuleRow, Table, csv_text, model_tables
+from capscope.export.tables import Table, csv_text, model_tables
 from support.odd_names import odd_models
 
 NAMES = ["=1+1", "+a", "-a", "@a", "'=", "\tx", "\rx", "a", "a,b", 'a "b"', "a\nb", "a\r\nb", ""]
@@ -35,8 +35,8 @@ def test_any_table_is_read_back_exactly(which, graph):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_is_taken_for_a_formula(name):
-    row = RuleRow(name, 1, 1, 1, 1, 1, 1.0, 0.5, 1.0, 1, name, name, name)
-    table = Table("rules", RuleRow, [row])
+    row = (name, 1, 1, 1, 1, 1, 1.0, 0.5, 1.0, 1, name, name, name)
+    table = Table("rules", [row])
     text = csv_text(table)
     assert read_back(text, table.columns) == [row]
     _, cells = csv.reader(io.StringIO(text, newline=""))
@@ -44,6 +44,6 @@ def test_no_name_is_taken_for_a_formula(name):
 
 
 def test_numbers_are_written_in_full_and_booleans_in_lower_case():
-    row = QueryRow(0, "0x1", "p()", 1, 2, 3, 4, 0.1 + 0.2, 1e-9, -0.5, True, False, 5, 6)
-    line = csv_text(Table("queries", QueryRow, [row])).splitlines()[1]
+    row = (0, "0x1", "p()", 1, 2, 3, 4, 0.1 + 0.2, 1e-9, -0.5, True, False, 5, 6)
+    line = csv_text(Table("queries", [row])).splitlines()[1]
     assert line == "0,0x1,p(),1,2,3,4,0.30000000000000004,1e-09,-0.5,true,false,5,6"

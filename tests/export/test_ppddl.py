@@ -14,7 +14,7 @@ from capscope import Budget, assess, load
 from capscope.adapters.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
 from capscope.export.ppddl import decimal_shares, ppddl_files
-from capscope.export.rules import Conditions, model_states
+from capscope.export.rules import model_states
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
@@ -138,7 +138,7 @@ def test_any_model_with_any_names_is_the_same_model_again(graph):
 @given(odd_models())
 @settings(max_examples=50)
 def test_readable_conditions_are_the_same_model_where_something_was_tried(graph):
-    files = ppddl_files(graph, "odd", Conditions.READABLE)
+    files = ppddl_files(graph, "odd", "readable")
     check_same_model(graph, files, silent_elsewhere=False)
 
 
@@ -148,7 +148,7 @@ def test_readable_conditions_cover_states_in_which_nothing_was_tried():
     assert not predicted_by_rules(graph, untried[1], untried[0])
     check_same_model(graph, ppddl_files(graph, "toss"))
     with pytest.raises(AssertionError):
-        check_same_model(graph, ppddl_files(graph, "toss", Conditions.READABLE))
+        check_same_model(graph, ppddl_files(graph, "toss", "readable"))
 
 
 def test_types_objects_and_arities_are_kept():

@@ -19,7 +19,6 @@ from capscope.registry import Registry
 if TYPE_CHECKING:
     from capscope.run import Run
 
-_CONDITIONS = ("observed", "readable")
 _MOST_STATES = 100
 Content = str | dict[str, str | bytes]
 """One text, or the contents of several files by name."""
@@ -62,18 +61,12 @@ def _json(run: Run) -> str:
     return json.dumps(model_of_run(run), indent=1) + "\n"
 
 
-def _ppddl(
-    run: Run, conditions: str = _CONDITIONS[0], goal: str | None = None
-) -> dict[str, str | bytes]:
+def _ppddl(run: Run, conditions: str = "observed", goal: str | None = None) -> Content:
     from capscope.export.ppddl import ppddl_files
-    from capscope.export.rules import Conditions
     from capscope.logic import Intent
 
-    if conditions not in _CONDITIONS:
-        known = ", ".join(_CONDITIONS)
-        raise CapscopeError(f"no conditions {conditions!r}; choose one of {known}")
     wanted = None if goal is None else Intent.parse(goal)
-    return ppddl_files(run.graph, run.problem, Conditions(conditions), wanted)
+    return ppddl_files(run.graph, run.problem, conditions, wanted)
 
 
 def _prism(run: Run) -> str:
@@ -82,13 +75,13 @@ def _prism(run: Run) -> str:
     return prism_program(run.graph, run.problem)
 
 
-def _csv(run: Run) -> dict[str, str | bytes]:
+def _csv(run: Run) -> Content:
     from capscope.export.tables import csv_text, run_tables
 
     return {f"{table.name}.csv": csv_text(table) for table in run_tables(run)}
 
 
-def _parquet(run: Run) -> dict[str, str | bytes]:
+def _parquet(run: Run) -> Content:
     from capscope.export.tables import parquet_bytes, run_tables
 
     return {f"{table.name}.parquet": parquet_bytes(table) for table in run_tables(run)}
@@ -110,7 +103,7 @@ _PPDDL_OPTIONS = (
     ExportOption(
         "conditions",
         str,
-        _CONDITIONS[0],
+        "observed",
         "`observed` conditions are exact for the states seen, `readable` ones generalize to others",
     ),
     ExportOption("goal", str, None, "the goal of the problem, like 'on(a,b)'"),
@@ -136,13 +129,10 @@ FORMATS = Registry("capscope.export_formats", "format", ExportFormat, _BUILT_IN)
 def find_format(name: str, options: Collection[str] = ()) -> ExportFormat:
     """Return a format by name, or raise if it is unknown or does not take these options."""
     found = FORMATS.find(name)
-    for option in options:
-        if not found.takes(option):
-            takers = [f.name for f in FORMATS.all.values() if f.takes(option)]
-            flag = option.replace("_", "-")
-            raise CapscopeError(
-                f"--{flag} is for --to {' and '.join(takers) or 'no format'}, not for --to {name}"
-            )
+    for option in (option for option in options if not found.takes(option)):
+        takers = [f.name for f in FORMATS.all.values() if f.takes(option)] or ["no format"]
+        flag = option.replace("_", "-")
+        raise CapscopeError(f"--{flag} is for --to {' and '.join(takers)}, not for --to {name}")
     return found
 
 

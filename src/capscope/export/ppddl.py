@@ -15,9 +15,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from capscope.errors import CapscopeError
 from capscope.export.rules import (
     ConditionedRules,
-    Conditions,
     IdentifierSyntax,
     model_states,
     name_lines,
@@ -42,21 +42,25 @@ _NO_ACTIONS = (
     "    :precondition (and)",
     "    :effect (and))",
 )
-_ADVICE = {
-    Conditions.OBSERVED: "exact for the observed states and all states that an action leads to",
-    Conditions.READABLE: "readable, and guesses in states in which the capability was never tried",
+CONDITIONS = {
+    "observed": "exact for the observed states and all states that an action leads to",
+    "readable": "readable, and guesses in states in which the capability was never tried",
 }
+"""The kinds of conditions by name; see `capscope.export.rules`."""
 
 
 def ppddl_files(
     graph: StateGraph,
     problem: str,
-    conditions: Conditions = Conditions.OBSERVED,
+    conditions: str = "observed",
     goal: Intent | None = None,
 ) -> dict[str, str | bytes]:
     """Return the learned rules as a domain, and the initial state of the run as a problem."""
+    if conditions not in CONDITIONS:
+        known = ", ".join(CONDITIONS)
+        raise CapscopeError(f"no conditions {conditions!r}; choose one of {known}")
     names = _Names.of(graph, problem)
-    if conditions is Conditions.READABLE:
+    if conditions == "readable":
         rules = {intent: with_readable_conditions(graph, intent) for intent in graph.capabilities}
     else:
         states = model_states(graph)
@@ -125,16 +129,13 @@ def _rank(kind: str, vocabulary: Vocabulary) -> tuple[int, str]:
     return steps, kind
 
 
-def _heading(names: _Names, problem: str, conditions: Conditions) -> Iterator[str]:
+def _heading(names: _Names, problem: str, conditions: str) -> Iterator[str]:
     yield f"; What the agent of {json.dumps(problem)} does, as far as it was observed."
     yield "; An action is one rule of a capability: it requests the intent named above it."
-    yield f"; Conditions are {_ADVICE[conditions]}."
+    yield f"; Conditions are {CONDITIONS[conditions]}."
     yield "; If no action of a capability is applicable, its outcome is unknown."
-    renamed = [
-        *name_lines("type", names.types),
-        *name_lines("object", names.objects),
-        *name_lines("predicate", names.predicates),
-    ]
+    kinds = {"type": names.types, "object": names.objects, "predicate": names.predicates}
+    renamed = [line for kind, given in kinds.items() for line in name_lines(kind, given)]
     if renamed:
         yield "; Names that were changed:"
         yield from (f";   {line}" for line in renamed)
@@ -219,16 +220,18 @@ def decimal_shares(counts: Sequence[int]) -> list[str]:
 
 
 def _problem(graph: StateGraph, names: _Names, goal: Intent | None) -> str:
-    began = graph.first_state
-    lines = [f"(define (problem {names.domain}-problem)", f"  (:domain {names.domain})"]
-    if began is None:
-        lines.append("  ; Nothing was tried: the initial state is unknown.")
-    lines += ["  (:objects)", "  (:init"]
-    held = graph.vocabulary.holding(began or 0)
-    lines += [f"    {names.literal(Literal(atom))}" for atom in held]
-    lines.append("  )")
-    if goal is None:
-        lines.append("  ; Replace this goal, which holds everywhere.")
-    wanted = goal.alternatives if goal else ((),)
-    lines.append(f"  (:goal {_joined('or', list(map(names.conjunction, wanted)))})")
-    return "\n".join([*lines, ")"]) + "\n"
+    began, wanted = graph.first_state, goal.alternatives if goal else ((),)
+    unknown = ["  ; Nothing was tried: the initial state is unknown."] if began is None else []
+    lines = [
+        f"(define (problem {names.domain}-problem)",
+        f"  (:domain {names.domain})",
+        *unknown,
+        "  (:objects)",
+        "  (:init",
+        *(f"    {names.literal(Literal(atom))}" for atom in graph.vocabulary.holding(began or 0)),
+        "  )",
+        *([] if goal else ["  ; Replace this goal, which holds everywhere."]),
+        f"  (:goal {_joined('or', list(map(names.conjunction, wanted)))})",
+        ")",
+    ]
+    return "\n".join(lines) + "\n"

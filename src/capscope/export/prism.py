@@ -45,55 +45,36 @@ def prism_program(graph: StateGraph, problem: str) -> str:
         (f"ask {intent}" for intent in graph.capabilities), variables.values()
     )
     actions = {intent: asked[f"ask {intent}"] for intent in graph.capabilities}
-    states = model_states(graph)
+    states, first = model_states(graph), graph.first_state
+    varying = reduce(or_, (state ^ (first or 0) for state in graph.nodes), 0)
     untried = _untried(graph, states)
-    rules = {intent: with_observed_conditions(graph, intent, states) for intent in actions}
-    commands = [
-        line
-        for i, name in actions.items()
-        for line in _commands(graph, i, rules[i], name, variables)
-    ]
     lines = [
-        *_heading(graph, problem),
+        f"// What the agent of {json.dumps(problem)} does, as far as it was observed.",
+        "// An action asks the agent for an intent. What was never tried is not available.",
+        *(["// Nothing was tried: the initial state is unknown."] if first is None else []),
         "mdp",
         "",
-        *_constants(graph, variables),
-        "module agent",
-        *_variables(graph, variables),
-        *commands,
-        *_loops(untried, variables),
-        "endmodule",
+        # Constants are declared so that properties can refer to them.
+        *_declared(graph, variables, ~varying, "const bool {} = {}"),
         "",
-        *_labels(graph, untried, variables),
-        *_rewards(graph, actions),
+        "module agent",
+        *_declared(graph, variables, varying, "  {} : bool init {}"),
+        *([] if varying else ["  unchanging : bool init true;"]),
     ]
+    for intent, action in actions.items():
+        rules = with_observed_conditions(graph, intent, states)
+        lines += _commands(graph, intent, rules, action, variables)
+    if untried:
+        lines += ["", "  // Nothing was tried here; some tools need the loop."]
+        lines.append(f"  [] {_guard(untried, variables)} -> true;")
+    lines += ["endmodule", ""]
+    names = [variables[str(atom)] for atom in graph.vocabulary.holding(varying)]
+    lines += [f'label "{name}" = {name};' for name in names]
+    lines += [f'label "untried" = {_guard(untried, variables) if untried else "false"};', ""]
+    tried = [action for intent, action in actions.items() if graph.rules(intent)]
+    rewards = [f"  [{action}] true : 1;" for action in tried] or ["  true : 0;"]
+    lines += ['rewards "executions"', *rewards, "endrewards"]
     return "\n".join(lines) + "\n"
-
-
-def _heading(graph: StateGraph, problem: str) -> Iterator[str]:
-    yield f"// What the agent of {json.dumps(problem)} does, as far as it was observed."
-    yield "// An action asks the agent for an intent. What was never tried is not available."
-    if graph.first_state is None:
-        yield "// Nothing was tried: the initial state is unknown."
-
-
-def _varying(graph: StateGraph) -> int:
-    """Return the bits that were seen both set and clear."""
-    first = graph.first_state or 0
-    return reduce(or_, (state ^ first for state in graph.nodes), 0)
-
-
-def _constants(graph: StateGraph, variables: Names) -> Iterator[str]:
-    """Declare the atoms that never changed, so that properties can refer to them."""
-    yield from _declared(graph, variables, ~_varying(graph), "const bool {} = {}")
-    yield ""
-
-
-def _variables(graph: StateGraph, variables: Names) -> Iterator[str]:
-    varying = _varying(graph)
-    yield from _declared(graph, variables, varying, "  {} : bool init {}")
-    if not varying:
-        yield "  unchanging : bool init true;"
 
 
 def _declared(graph: StateGraph, variables: Names, bits: int, form: str) -> Iterator[str]:
@@ -108,10 +89,10 @@ def _declared(graph: StateGraph, variables: Names, bits: int, form: str) -> Iter
 def _commands(
     graph: StateGraph, intent: Intent, rules: ConditionedRules, action: str, variables: Names
 ) -> Iterator[str]:
-    for number, (rule, when) in enumerate(rules, 1):
-        if number == 1:
-            yield ""
-            yield f"  // {action} asks for {json.dumps(str(intent))}"
+    if rules:
+        yield ""
+        yield f"  // {action} asks for {json.dumps(str(intent))}"
+    for rule, when in rules:
         yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, graph, variables)};"
 
 
@@ -141,32 +122,9 @@ def _updates(rule: Rule, graph: StateGraph, variables: Names) -> str:
     return " + ".join(map("".join, zip(shares, updates, strict=True)))
 
 
-def _loops(untried: Condition, variables: Names) -> Iterator[str]:
-    if untried:
-        yield ""
-        yield "  // Nothing was tried here; some tools need the loop."
-        yield f"  [] {_guard(untried, variables)} -> true;"
-
-
 def _untried(graph: StateGraph, known: Sequence[State]) -> Condition:
     """Return the condition of the states in which nothing was tried; no term if there is none."""
     if not graph.nodes:
         return Condition(((),))
     states = [s for s in known if (node := graph.nodes.get(s)) is None or not node.tried]
     return condition_among(states, known, graph.vocabulary)
-
-
-def _labels(graph: StateGraph, untried: Condition, variables: Names) -> Iterator[str]:
-    for atom in graph.vocabulary.holding(_varying(graph)):
-        yield f'label "{variables[str(atom)]}" = {variables[str(atom)]};'
-    yield f'label "untried" = {_guard(untried, variables) if untried else "false"};'
-    yield ""
-
-
-def _rewards(graph: StateGraph, actions: Mapping[Intent, str]) -> Iterator[str]:
-    tried = [action for intent, action in actions.items() if graph.rules(intent)]
-    yield 'rewards "executions"'
-    yield from (f"  [{action}] true : 1;" for action in tried)
-    if not tried:
-        yield "  true : 0;"
-    yield "endrewards"

@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from itertools import chain, count
 
 from capscope.logic import Condition, Intent, State, Vocabulary
 from capscope.logic.shortest_condition import conditions_apart, shortest_condition
@@ -29,13 +29,6 @@ from capscope.model import Rule, StateGraph
 
 ConditionedRules = Sequence[tuple[Rule, Condition]]
 """Rules, each with its condition as a disjunction of terms."""
-
-
-class Conditions(StrEnum):
-    """Where a rule is said to hold."""
-
-    OBSERVED = "observed"
-    READABLE = "readable"
 
 
 def with_readable_conditions(graph: StateGraph, intent: Intent) -> ConditionedRules:
@@ -96,7 +89,9 @@ class IdentifierSyntax:
         taken |= set(given)
         for name in asked:
             if name not in given:
-                given[name] = self._unused(self._legal(name), taken)
+                wish = self._legal(name)
+                numbered = (f"{wish}{self.signs[0]}{number}" for number in count(2))
+                given[name] = next(n for n in chain([wish], numbered) if n not in taken)
                 taken.add(given[name])
         return {name: given[name] for name in asked}
 
@@ -104,13 +99,6 @@ class IdentifierSyntax:
         kept = re.sub(f"[^a-z0-9{re.escape(self.signs)}]+", self.signs[0], name.lower())
         kept = kept.strip(self.signs)
         return kept if re.match("[a-z]", kept) else f"x{self.signs[0]}{kept}".rstrip(self.signs)
-
-    def _unused(self, wish: str, taken: set[str]) -> str:
-        identifier, number = wish, 1
-        while identifier in taken:
-            number += 1
-            identifier = f"{wish}{self.signs[0]}{number}"
-        return identifier
 
 
 def name_lines(kind: str, identifiers: Mapping[str, str]) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """A run as four tables, for spreadsheets, data frames and databases.
 
-The fields of a row are the columns; none has the name of a method of tuples or frames.
-
 A state is given in hexadecimal, with the atoms of the vocabulary as bits, and as the atoms that
 hold, joined as in an intent: `Intent.parse` reads them back, and no atom is an empty text. Atoms
 that held in every state seen are omitted there, since they would be most of the file.
@@ -14,21 +12,18 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capscope.errors import CapscopeError, install_hint
 from capscope.export.rules import with_readable_conditions
-from capscope.journal.execution_table import ExecutionTable
-from capscope.logic import Effect, Intent, State, Vocabulary
-from capscope.model import Rule, StateGraph
-from capscope.model.state_graph import PairStats
+from capscope.logic import State
+from capscope.model import StateGraph
 from capscope.sanitize import escape_surrogates
-from capscope.stats.arrays import Integers
 
 if TYPE_CHECKING:
     import pandas
@@ -39,220 +34,127 @@ _DTYPES = {str: "str", int: "int64", float: "float64", bool: "bool"}
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
-class TransitionRow(NamedTuple):
-    """A capability in a state, and one of the states it led to."""
-
-    before: str
-    capability: str
-    after: str
-    times: int
-    """Executions of this pair that ended there."""
-    executions: int
-    """Executions of the pair."""
-    share: float
-    """times / executions: of this pair alone."""
-    probability: float
-    """The probability in the model: pooled over all states of the rule."""
-    rule: int
-    """The number of the rule in the table of rules, from 1."""
-    held_before: bool
-    """The intent held before."""
-    holds_after: bool
-    """The intent holds afterwards."""
-    before_atoms: str
-    after_atoms: str
-    adds: str
-    deletes: str
-
-
-class RuleRow(NamedTuple):
-    """A rule of a capability, and one of its outcomes."""
-
-    capability: str
-    rule: int
-    """From 1, the best supported first."""
-    outcome: int
-    """From 1, the most frequent first."""
-    states: int
-    """Tried states of the rule."""
-    executions: int
-    """Executions in these states."""
-    times: int
-    """Those with this outcome."""
-    probability: float
-    low: float
-    """The central 95 % interval of the probability in a state of the rule."""
-    high: float
-    achieving_states: int
-    """States of the rule in which the intent holds after this outcome."""
-    adds: str
-    deletes: str
-    when: str
-    """The readable condition."""
-
-
-class QueryRow(NamedTuple):
-    """A query: what it cost and what it showed."""
-
-    number: int
-    """From 0."""
-    start: str
-    start_atoms: str
-    draws: int
-    executions: int
-    simulator_steps: int
-    llm_tokens: int
-    llm_cost: float
-    """In the currency of the prices."""
-    seconds: float
-    predicted: float
-    """How informative it was predicted to be, in the measure of the strategy."""
-    informative: bool
-    """The prediction was above the run's threshold."""
-    finished: bool
-    new_pairs: int
-    """Pairs of state and capability tried for the first time."""
-    new_transitions: int
-    """Transitions seen for the first time."""
-
-
-class SuccessRow(NamedTuple):
-    """A capability, and how often the agent achieves it if asked right after a reset."""
-
-    capability: str
-    rate: float
-    """The mean over the resets tried; missing if none was."""
-    low: float
-    """The 95 % interval of the mean over all resets."""
-    high: float
-    draws: int
-    """Executions that started right after a reset."""
-    resets_tried: int
-    """Resets that led to a position in which it was tried."""
-    resets: int
-    """Resets after which the intent does not hold already."""
-
-
-Row = TransitionRow | RuleRow | QueryRow | SuccessRow
+Cell = str | float | bool
+COLUMNS: dict[str, dict[str, type]] = {
+    "transitions": {
+        "before": str, "capability": str, "after": str, "times": int, "executions": int,
+        "share": float, "probability": float, "rule": int, "held_before": bool,
+        "holds_after": bool, "before_atoms": str, "after_atoms": str, "adds": str, "deletes": str,
+    },
+    "rules": {
+        "capability": str, "rule": int, "outcome": int, "states": int, "executions": int,
+        "times": int, "probability": float, "low": float, "high": float, "achieving_states": int,
+        "adds": str, "deletes": str, "when": str,
+    },
+    "queries": {
+        "number": int, "start": str, "start_atoms": str, "draws": int, "executions": int,
+        "simulator_steps": int, "llm_tokens": int, "llm_cost": float, "seconds": float,
+        "predicted": float, "informative": bool, "finished": bool, "new_pairs": int,
+        "new_transitions": int,
+    },
+    "success": {
+        "capability": str, "rate": float, "low": float, "high": float, "draws": int,
+        "resets_tried": int, "resets": int,
+    },
+}  # fmt: skip
+"""The columns of each table in order; `docs/formats.md` says what they mean."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A name, the type of its rows, and the rows, which can be iterated once."""
+    """A name, and rows of the columns of that name, which can be iterated once."""
 
     name: str
-    kind: type[Row]
-    rows: Iterable[Row]
+    rows: Iterable[tuple[Cell, ...]]
 
     @property
     def columns(self) -> dict[str, type]:
         """The columns in order, each with its type: `str`, `int`, `float` or `bool`."""
-        return get_type_hints(self.kind)
+        return COLUMNS[self.name]
 
 
 def model_tables(graph: StateGraph) -> tuple[Table, Table]:
     """Return the transitions and the rules of a graph."""
-    transitions = Table("transitions", TransitionRow, _transitions(graph))
-    return transitions, Table("rules", RuleRow, _rules(graph))
+    return Table("transitions", _transitions(graph)), Table("rules", _rules(graph))
 
 
-def run_tables(run: Run) -> tuple[Table, Table, Table, Table]:
+def run_tables(run: Run) -> tuple[Table, ...]:
     """Return the transitions, rules and queries of a run, and its success after resets."""
-    queries = Table("queries", QueryRow, _queries(run))
-    return (*model_tables(run.graph), queries, Table("success", SuccessRow, _success(run)))
+    own = Table("queries", _queries(run)), Table("success", _success(run))
+    return *model_tables(run.graph), *own
 
 
-class _StateTexts:
-    """Texts of states and effects, cached."""
+def _atom_texts(graph: StateGraph) -> Callable[[State], str]:
+    """Return a function that names the atoms of a state, without those that always hold."""
+    shown = ~graph.always
 
-    def __init__(self, graph: StateGraph) -> None:
-        self._vocabulary = graph.vocabulary
-        self._always = graph.always
-        self.atoms = lru_cache(maxsize=1 << 16)(self._atoms)
+    @lru_cache(maxsize=1 << 16)
+    def text(state: State) -> str:
+        held = map(str, graph.vocabulary.holding(state & shown))
+        return escape_surrogates(" and ".join(held))
 
-    def _atoms(self, state: State) -> str:
-        held = self._vocabulary.holding(state & ~self._always)
-        return escape_surrogates(" and ".join(map(str, held)))
-
-    def changes(self, effect: Effect) -> tuple[str, str]:
-        return self.atoms(effect.adds), self.atoms(effect.deletes)
+    return text
 
 
-def _transitions(graph: StateGraph) -> Iterator[TransitionRow]:
-    texts = _StateTexts(graph)
+def _transitions(graph: StateGraph) -> Iterator[tuple[Cell, ...]]:
+    text = _atom_texts(graph)
     for index, intent in enumerate(graph.capabilities):
-        rules = dict(enumerate(graph.rules(intent), 1))
-        number = {state: k for k, rule in rules.items() for state in rule.states}
-        for state, place in graph.nodes.items():
-            pair = place.pairs[index]
-            if pair is not None:
-                rule = number[state], rules[number[state]]
-                yield from _pair_rows(state, intent, pair, rule, texts, graph.vocabulary)
-
-
-def _pair_rows(
-    state: State,
-    intent: Intent,
-    pair: PairStats,
-    rule: tuple[int, Rule],
-    texts: _StateTexts,
-    vocabulary: Vocabulary,
-) -> Iterator[TransitionRow]:
-    held = intent.holds(state, vocabulary)
-    probabilities = {outcome.effect: outcome.probability for outcome in rule[1].outcomes}
-    for effect, after in zip(pair.group.effects, pair.successors, strict=True):
-        count = pair.counts[effect]
-        yield TransitionRow(
-            hex(state), escape_surrogates(str(intent)), hex(after.state), count, pair.total,
-            count / pair.total, probabilities[effect], rule[0], held,
-            intent.holds(after.state, vocabulary),
-            texts.atoms(state), texts.atoms(after.state), *texts.changes(effect),
-        )  # fmt: skip
-
-
-def _rules(graph: StateGraph) -> Iterator[RuleRow]:
-    vocabulary = graph.vocabulary
-    texts = _StateTexts(graph)
-    for intent in graph.capabilities:
-        for number, (rule, when) in enumerate(with_readable_conditions(graph, intent), 1):
-            condition = " or ".join(" and ".join(map(str, term)) or "always" for term in when)
-            for place, outcome in enumerate(rule.outcomes, 1):
-                after = (outcome.effect.apply(state) for state in rule.states)
-                achieving = sum(intent.holds(state, vocabulary) for state in after)
-                yield RuleRow(
-                    escape_surrogates(str(intent)), number, place, len(rule.states),
-                    rule.executions, outcome.count, outcome.probability, *outcome.interval,
-                    achieving, *texts.changes(outcome.effect), escape_surrogates(condition),
+        name, holds = escape_surrogates(str(intent)), intent.test(graph.vocabulary)
+        rules = enumerate(graph.rules(intent), 1)
+        rule_of = {state: (number, rule) for number, rule in rules for state in rule.states}
+        for state, node in graph.nodes.items():
+            pair = node.pairs[index]
+            if pair is None:
+                continue
+            number, rule = rule_of[state]
+            pooled = {outcome.effect: outcome.probability for outcome in rule.outcomes}
+            for effect, after in zip(pair.group.effects, pair.successors, strict=True):
+                count = pair.counts[effect]
+                yield (
+                    hex(state), name, hex(after.state), count, pair.total, count / pair.total,
+                    pooled[effect], number, holds(state), holds(after.state), text(state),
+                    text(after.state), text(effect.adds), text(effect.deletes),
                 )  # fmt: skip
 
 
-def _queries(run: Run) -> Iterator[QueryRow]:
-    texts = _StateTexts(run.graph)
-    table, states = run.executions.queries, run.executions.states
+def _rules(graph: StateGraph) -> Iterator[tuple[Cell, ...]]:
+    text = _atom_texts(graph)
+    for intent in graph.capabilities:
+        name, holds = escape_surrogates(str(intent)), intent.test(graph.vocabulary)
+        for number, (rule, when) in enumerate(with_readable_conditions(graph, intent), 1):
+            condition = " or ".join(" and ".join(map(str, term)) or "always" for term in when)
+            for place, outcome in enumerate(rule.outcomes, 1):
+                effect = outcome.effect
+                yield (
+                    name, number, place, len(rule.states), rule.executions, outcome.count,
+                    outcome.probability, *outcome.interval,
+                    sum(holds(effect.apply(state)) for state in rule.states),
+                    text(effect.adds), text(effect.deletes), escape_surrogates(condition),
+                )  # fmt: skip
+
+
+def _queries(run: Run) -> Iterator[tuple[Cell, ...]]:
+    text, states = _atom_texts(run.graph), run.executions.states
+    table, distinct = run.executions.queries, run.executions.distinct
+    # The pairs and the transitions that no query before had shown.
+    news = (
+        np.bincount(run.executions.query[first], minlength=len(table))
+        for first in (distinct.first_of_pair, distinct.first)
+    )
     columns = (
         table.start, table.draws, table.executions, table.simulator_steps, table.llm_tokens,
-        table.llm_cost, table.seconds, table.predicted, table.informative, table.finished,
-        *_news(run.executions),
+        table.llm_cost, table.seconds, table.predicted, table.informative, table.finished, *news,
     )  # fmt: skip
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, (start, *rest) in enumerate(rows):
-        yield QueryRow(number, hex(states[start]), texts.atoms(states[start]), *rest)
+        yield number, hex(states[start]), text(states[start]), *rest
 
 
-def _success(run: Run) -> Iterator[SuccessRow]:
+def _success(run: Run) -> Iterator[tuple[Cell, ...]]:
     for intent, found in run.success.items():
         rate = math.nan if found.estimate is None else found.estimate
         size = found.executions, found.tried, found.states
-        yield SuccessRow(escape_surrogates(str(intent)), rate, *found.interval, *size)
-
-
-def _news(executions: ExecutionTable) -> tuple[Integers, Integers]:
-    """Count for each query the pairs and the transitions that no query before had shown."""
-    distinct, size = executions.distinct, len(executions.queries)
-    return (
-        np.bincount(executions.query[distinct.first_of_pair], minlength=size),
-        np.bincount(executions.query[distinct.first], minlength=size),
-    )
+        yield escape_surrogates(str(intent)), rate, *found.interval, *size
 
 
 def csv_text(table: Table) -> str:
@@ -270,7 +172,7 @@ def csv_text(table: Table) -> str:
     return text.getvalue()
 
 
-def _csv_cell(value: str | float | bool) -> str | float:
+def _csv_cell(value: Cell) -> Cell:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and math.isnan(value):
