@@ -55,7 +55,7 @@ def nodes_below(node):
 
 def search_exactly(graph, start, config, xi=0.0, seed=0, *, to_the_end=True):
     """Search and hand out the tree; the strategy does not go on to the last iteration."""
-    game = ExactGame(ExtremeModels(graph), config, xi)
+    game = ExactGame(ExtremeModels(graph), config.depth, xi)
     if to_the_end:
         game.settled = lambda root: False
     root, rng = game.root(start), random.Random(seed)
@@ -65,7 +65,7 @@ def search_exactly(graph, start, config, xi=0.0, seed=0, *, to_the_end=True):
 def replayed(policy, world, start, rng, longest=50):
     """Walk a policy through a world; return the states seen and the capabilities asked for."""
     walk, state, seen, asked = policy.walk(), start, [start], []
-    while len(asked) < longest and (capability := walk.next(state)) is not None:
+    while len(asked) < longest and (capability := walk(state)) is not None:
         asked.append(capability)
         state = rng.choice(world[state, capability])
         seen.append(state)

@@ -17,8 +17,8 @@ from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
 from capscope.problem import KnownTruth, Problem
 from capscope.problems import load_problem
-from capscope.strategy.paper.mcqs_e import McqsExact
-from capscope.strategy.paper.mcqs_s import McqsSampled
+from capscope.strategy.paper.mcqs_e import mcqs_exact
+from capscope.strategy.paper.mcqs_s import mcqs_sampled
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.result_rows import write_rows
 from capscope_experiments.table import markdown_table
@@ -70,10 +70,10 @@ def measure_speed(problem: Problem, settings: Settings) -> dict[str, float]:
 def _query_seconds(
     name: str, graph: StateGraph, start: State, settings: Settings, seed: int
 ) -> float:
-    search = (McqsSampled if name == "mcqs-s" else McqsExact)(settings)
+    search = mcqs_sampled if name == "mcqs-s" else mcqs_exact
     models = ExtremeModels(graph)
     started = time.perf_counter()
-    search.choose(models, start, 0.0, random.Random(seed))
+    search(models, start, 0.0, random.Random(seed), settings)
     return time.perf_counter() - started
 
 

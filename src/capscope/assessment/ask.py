@@ -125,7 +125,7 @@ def _make(
     steps = tokens = 0
     most_executions, most_tokens = _most(budget.executions), _most(budget.llm_tokens)
     most_steps = _most(budget.simulator_steps)
-    while (capability := walk.next(position.state)) is not None:
+    while (capability := walk(position.state)) is not None:
         if allowance.stopped.is_set():
             break
         number = len(seen.executions)
@@ -158,7 +158,7 @@ def retrace(task: Task, draw: Draw) -> None:
     """Let a policy observe a recorded draw, so that it goes on as if it had just made it."""
     walk, state = task.policy.walk(), task.start.state
     for capability, attempt in draw.executions:
-        if walk.next(state) != capability:
+        if walk(state) != capability:
             raise RunError(
                 "the query that was interrupted is not the one that is chosen now, most likely "
                 "because the run was begun by another version of capscope; start a new run"
@@ -166,7 +166,7 @@ def retrace(task: Task, draw: Draw) -> None:
         state = attempt.trajectory[-1]
         if attempt.ending is Ending.CUT:
             return
-    walk.next(state)  # the question that ended the draw
+    walk(state)  # the question that ended the draw
 
 
 def _most(allowed: float | None) -> float:

@@ -24,7 +24,7 @@ from capscope.journal.run_directory import versions
 from capscope.logic import Intent, State
 from capscope.problem import Allowance, Problem
 from capscope.problem.problem import AllowanceSpent
-from capscope.strategy.base import SequencePolicy, Task
+from capscope.strategy.base import SequencePolicy, Task, Walk
 
 MakeProblem = Callable[[], Problem]
 """Makes a copy of the problem; it must be picklable to travel to another process."""
@@ -120,16 +120,16 @@ def make_known(make: MakeProblem, problem: Problem) -> Mapping[str, str]:
 
 @dataclass
 class _AskingPolicy:
-    """Ask the near side what comes after the first; both as a policy and as its only walk."""
+    """Ask the near side what comes after the first; it has only one walk."""
 
     first: int | None
     ask: Callable[[Any], Any]
     begun: bool = False
 
-    def walk(self) -> _AskingPolicy:
-        return self
+    def walk(self) -> Walk:
+        return self._next
 
-    def next(self, state: State) -> int | None:
+    def _next(self, state: State) -> int | None:
         if self.begun:
             capability: int | None = self.ask(NextCapability(state))
             return capability
@@ -302,7 +302,7 @@ class RemoteWorker:
         if not isinstance(policy, SequencePolicy):
             # It may look at the graph, which stays here.
             walk = policy.walk()
-            first = walk.next(order.task.start.state)
+            first = walk(order.task.start.state)
             sent = replace(order, task=Task(order.task.start, None))  # type: ignore[arg-type]
         try:
             self._link.send(MakeDraw(sent, new, first))
@@ -310,7 +310,7 @@ class RemoteWorker:
                 match self._link.receive(min(deadline, out_of_time) - time.monotonic()):
                     case NextCapability(state):
                         assert walk is not None, "it was not sent"
-                        self._link.send(walk.next(state))
+                        self._link.send(walk(state))
                     case MayCall(currency):
                         self._link.send(_refusal(common, currency))
                     case Paid(tokens, price):

@@ -8,11 +8,12 @@ nothing, and the optimist believes all rules of the capability at once, in equal
 Conditions are never built: whether a state is in a group is a lookup.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from capscope.logic import Effect, Intent, State
-from capscope.model.state_graph import EffectDistribution, PairStats, StateGraph
+from capscope.model.state_graph import EffectDistribution, StateGraph
 
 Prediction = Mapping[State, float]
 """A distribution over successors; empty if the model says nothing."""
@@ -29,19 +30,47 @@ class CapabilityModel(Protocol):
         """Return the full distribution over the state after the execution."""
 
 
+@dataclass(frozen=True)
+class ExtremeModel:
+    """One of the two models; it follows the updates of its graph."""
+
+    graph: StateGraph
+    untried: Callable[[int], EffectDistribution]
+    """What is believed of a capability wherever it was not tried."""
+
+    @property
+    def capabilities(self) -> Sequence[Intent]:
+        """The intents that the model covers."""
+        return self.graph.capabilities
+
+    def predict(self, state: State, capability: Intent) -> Prediction:
+        """Return the distribution of the state's group, or what is believed of an untried pair."""
+        index = self.graph.index[capability]
+        pair = self.graph.pair(state, index)
+        if pair is not None:
+            # Different effects lead from one state to different states: nothing needs merging.
+            shares = zip(pair.successors, pair.group.probabilities(), strict=True)
+            return {node.state: probability for node, probability in shares}
+        prediction: dict[State, float] = {}
+        for effect, probability in self.untried(index):
+            after = effect.apply(state)
+            prediction[after] = prediction.get(after, 0.0) + probability
+        return prediction
+
+
 class ExtremeModels:
-    """The pessimistic and the optimistic model over one state graph; they follow its updates."""
+    """The pessimistic and the optimistic model over one state graph."""
 
     def __init__(self, graph: StateGraph) -> None:
         self.graph = graph
-        self.pessimistic = PessimisticModel(graph)
+        self.pessimistic = ExtremeModel(graph, lambda capability: ())
         """h∧: what was seen, and nothing else."""
-        self.optimistic = OptimisticModel(self)
+        self.optimistic = ExtremeModel(graph, self._all_rules)
         """h∨: where nothing was tried, everything that was seen elsewhere."""
         self._cached: dict[int, tuple[int, EffectDistribution]] = {}
 
-    def optimistic_distribution(self, capability: int) -> EffectDistribution:
-        """Return what the optimist believes of every untried state: all rules in equal shares."""
+    def _all_rules(self, capability: int) -> EffectDistribution:
+        """Return all rules of a capability in equal shares."""
         revision = self.graph.revisions[capability]
         cached = self._cached.get(capability)
         if cached is None or cached[0] != revision:
@@ -59,53 +88,3 @@ class ExtremeModels:
             for effect, probability in group.distribution():
                 shares[effect] = shares.get(effect, 0.0) + probability / len(groups)
         return tuple(shares.items())
-
-
-def _seen(pair: PairStats) -> dict[State, float]:
-    # Different effects lead from one state to different states, so nothing needs merging.
-    return {
-        node.state: probability
-        for node, probability in zip(pair.successors, pair.group.probabilities(), strict=True)
-    }
-
-
-class PessimisticModel:
-    """h∧: what was seen, and nothing else."""
-
-    def __init__(self, graph: StateGraph) -> None:
-        self.graph = graph
-
-    @property
-    def capabilities(self) -> Sequence[Intent]:
-        """The intents that the model covers."""
-        return self.graph.capabilities
-
-    def predict(self, state: State, capability: Intent) -> Prediction:
-        """Return the distribution of the state's group; empty for an untried pair."""
-        pair = self.graph.pair(state, self.graph.index[capability])
-        return {} if pair is None else _seen(pair)
-
-
-class OptimisticModel:
-    """h∨: where nothing was tried, everything that was seen elsewhere."""
-
-    def __init__(self, models: ExtremeModels) -> None:
-        self._models = models
-
-    @property
-    def capabilities(self) -> Sequence[Intent]:
-        """The intents that the model covers."""
-        return self._models.graph.capabilities
-
-    def predict(self, state: State, capability: Intent) -> Prediction:
-        """Return the distribution of the state's group, or of all rules for an untried pair."""
-        graph = self._models.graph
-        index = graph.index[capability]
-        pair = graph.pair(state, index)
-        if pair is not None:
-            return _seen(pair)
-        prediction: dict[State, float] = {}
-        for effect, probability in self._models.optimistic_distribution(index):
-            after = effect.apply(state)
-            prediction[after] = prediction.get(after, 0.0) + probability
-        return prediction

@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from capscope.errors import JournalError
-from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.draws import QueryRecord
 from capscope.journal.run_meta import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import LearnedModel
@@ -35,13 +34,13 @@ from capscope.model.transitions import DistancesFromStart
 from capscope.seeds import child_seed
 from capscope.stats.audit import AuditResult, step_weights
 from capscope.strategy.base import (
-    RESTORED_ELSEWHERE,
     BegunQuery,
     QueryChoice,
     QueryResult,
     SequencePolicy,
     StrategyContext,
     Task,
+    batch_query,
 )
 from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.hazard_search import HazardSearch
@@ -98,33 +97,12 @@ class AdaptiveStrategy:
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose the draws of the next query."""
-        context = self._context
         if self.audit is not None:
-            policies = self._audit_policies(number)
-            starts = self._audit_starts(number, len(policies))
-            expected = 0.0
-        else:
-            chosen = self._chosen(number)
-            policies = [SequencePolicy((one.capability,)) for one in chosen]
-            rng = random.Random(child_seed(context.seed, number, _QUERY))
-            starts = [
-                context.positions.choose(one.state, rng) if begun is None else begun.record.start
-                for one in chosen
-            ]
-            expected = chosen[0].score
-            if begun is not None:
-                starts = list(begun.starts) or starts
-                if [start.state for start in starts] != [one.state for one in chosen]:
-                    raise JournalError(
-                        f"{context.journal}: query {number} was begun elsewhere than it would be "
-                        f"now; {RESTORED_ELSEWHERE}. If that finds nothing, another version of "
-                        "capscope began it: finish the run with that version. It was left untouched"
-                    )
-        record = QueryRecord(starts[0], 0, 0.0, expected, self.audit is None)
-        if begun is not None:
-            record = begun.record
-        tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
-        return QueryChoice(record, tasks)
+            return self._audit_query(number, begun)
+        chosen = self._chosen(number)
+        wanted = [(one.state, SequencePolicy((one.capability,))) for one in chosen]
+        rng = random.Random(child_seed(self._context.seed, number, _QUERY))
+        return batch_query(self._context, number, wanted, chosen[0].score, begun, rng)
 
     def _chosen(self, number: int) -> Sequence[Candidate]:
         """Fill the batch with different pairs, from the first source that has any on."""
@@ -168,21 +146,27 @@ class AdaptiveStrategy:
         rng = random.Random(child_seed(self._context.seed, number, _SEQUENCE))
         # Capabilities that are discovered on the way end the round.
         capabilities = self._audited_capabilities
-        most = max(self._length, 1)
-        lengths = rng.choices(
-            range(1, most + 1), step_weights(most), k=self._context.settings.batch_size
-        )
+        most, number = self.longest_draw, self._context.settings.batch_size
+        lengths = rng.choices(range(1, most + 1), step_weights(most), k=number)
         return [
             SequencePolicy(tuple(rng.randrange(capabilities) for _ in range(length)))
             for length in lengths
         ]
 
-    def _audit_starts(self, number: int, most: int) -> list[Start]:
+    def _audit_query(self, number: int, begun: BegunQuery | None) -> QueryChoice:
         rng = random.Random(child_seed(self._context.seed, number, _QUERY))
         positions = self._context.positions
-        if self._length:
-            return [rng.choice(positions.initial) for _ in range(most)]
-        return [positions.choose(rng.choice(self._audited_states), rng) for _ in range(most)]
+        tasks = [
+            Task(
+                rng.choice(positions.initial)
+                if self._length
+                else positions.choose(rng.choice(self._audited_states), rng),
+                policy,
+            )
+            for policy in self._audit_policies(number)
+        ]
+        record = QueryRecord(tasks[0].start, 0, 0.0, 0.0, informative=False)
+        return QueryChoice(record if begun is None else begun.record, tasks)
 
     def observe(self, result: QueryResult) -> None:
         """Learn from the answers to a query, or score them."""

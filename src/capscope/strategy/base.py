@@ -8,10 +8,11 @@ must depend on nothing else: its randomness is seeded by the run's seed and the 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from capscope.errors import JournalError
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.execution_table import LastExecution
 from capscope.journal.run_meta import StopReason
@@ -31,11 +32,11 @@ RESTORED_ELSEWHERE = (
 )
 
 
-class Walk(Protocol):
-    """One execution of a policy; it holds what one draw observed, so draws stay independent."""
+Walk = Callable[[State], int | None]
+"""One execution of a policy: observes a state (first the start) and returns a capability.
 
-    def next(self, state: State) -> int | None:
-        """Observe a state (first the start) and choose a capability; None ends the draw."""
+None ends the draw. A walk holds what its draw observed, so draws stay independent.
+"""
 
 
 class Policy(Protocol):
@@ -54,24 +55,14 @@ class SequencePolicy:
 
     sequence: tuple[int, ...]
 
-    def walk(self) -> SequenceWalk:
+    def walk(self) -> Walk:
         """Begin at the first capability."""
-        return SequenceWalk(iter(self.sequence))
+        rest = iter(self.sequence)
+        return lambda state: next(rest, None)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the sequence."""
         return {"kind": "sequence", "capabilities": list(self.sequence)}
-
-
-@dataclass(slots=True)
-class SequenceWalk:
-    """One execution of a fixed sequence."""
-
-    rest: Iterator[int]
-
-    def next(self, state: State) -> int | None:
-        """Return the next capability of the sequence."""
-        return next(self.rest, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +78,8 @@ class QueryPlan:
     """Whether a draw depends on those before it."""
 
 
-class PolicySearch(Protocol):
-    """Models and a start state → a policy."""
-
-    def choose(
-        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
-    ) -> QueryPlan:
-        """Choose what to ask from `start`; all randomness comes from `rng`."""
+PolicySearch = Callable[[ExtremeModels, State, float, random.Random, Settings], QueryPlan]
+"""Chooses what to ask from a start, given the models and ξ; all randomness is in the generator."""
 
 
 class PositionStore(Protocol):
@@ -155,6 +141,33 @@ class BegunQuery(NamedTuple):
     record: QueryRecord
     starts: Sequence[Start]
     """Where each draw starts; empty if all start where the query does."""
+
+
+def batch_query(
+    context: StrategyContext,
+    number: int,
+    wanted: Sequence[tuple[State, Policy]],
+    predicted: float,
+    begun: BegunQuery | None,
+    rng: random.Random,
+) -> QueryChoice:
+    """Return an informative query with a task for each state and policy.
+
+    Positions of the states are drawn from `rng`; a query that was begun keeps those it had.
+    """
+    if begun is None:
+        starts: Sequence[Start] = [context.positions.choose(state, rng) for state, _ in wanted]
+        record = QueryRecord(starts[0], 0, 0.0, predicted, informative=True)
+    else:
+        record = begun.record
+        starts = begun.starts or [record.start] * len(wanted)
+        if [start.state for start in starts] != [state for state, _ in wanted]:
+            raise JournalError(
+                f"{context.journal}: query {number} was begun elsewhere than it would be now; "
+                f"{RESTORED_ELSEWHERE}. If that finds nothing, another version of capscope began "
+                "it: finish the run with that version. It was left untouched"
+            )
+    return QueryChoice(record, [Task(s, p) for s, (_, p) in zip(starts, wanted, strict=True)])
 
 
 class DrawEnd(NamedTuple):

@@ -16,25 +16,24 @@ and 2.1 % fewer in a ring with rare outcomes (three seeds each).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from capscope.errors import JournalError
-from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.draws import QueryRecord
 from capscope.journal.run_meta import StopKind, StopReason
 from capscope.journal.settings import Settings
 from capscope.logic import State
 from capscope.model import StateGraph, StateNode
 from capscope.seeds import child_seed
 from capscope.strategy.base import (
-    RESTORED_ELSEWHERE,
     BegunQuery,
     QueryChoice,
     QueryResult,
     StrategyContext,
-    Task,
+    Walk,
+    batch_query,
 )
 from capscope.strategy.settling import Requirements, Verdict
 
@@ -165,43 +164,48 @@ class OpenPairs:
         turn = child_seed(self._seed, state) % len(new) if new else 0
         return [*new[turn:], *new[:turn]]
 
+    def thin(self, state: State) -> Iterator[int]:
+        """Yield the capabilities tried in a state that need more draws, the least drawn first."""
+        node = self._graph.nodes.get(state)
+        tried = enumerate(() if node is None else node.pairs)
+        ranked = sorted((pair.total, capability) for capability, pair in tried if pair is not None)
+        return (capability for _, capability in ranked if self.needs_more(state, capability))
+
 
 @dataclass(frozen=True)
 class TargetPolicy:
     """Begin with a pair, then go on with open pairs of the states reached."""
 
-    graph: StateGraph
     open_pairs: OpenPairs
     target: Target
     longest: int
-    turn: int = 0
+    turn: int
     """The number of this draw within the batch."""
-    batch: int = 1
+    batch: int
     """The number of draws in the batch."""
-    taken: frozenset[_Pair] = frozenset()
+    taken: frozenset[_Pair]
     """The pairs that the draws of the batch begin with."""
 
-    def walk(self) -> TargetWalk:
-        """Begin before the first capability."""
-        return TargetWalk(self)
+    def walk(self) -> Walk:
+        """Begin with the target."""
+        asked: set[_Pair] = set()
 
-    def choose(self, state: State, asked: set[_Pair]) -> int | None:
+        def follow(state: State) -> int | None:
+            if len(asked) >= self.longest:
+                return None
+            capability = self._next(state, asked) if asked else self.target.capability
+            if capability is not None:
+                asked.add((state, capability))
+            return capability
+
+        return follow
+
+    def _next(self, state: State, asked: set[_Pair]) -> int | None:
         """Return the capability to ask for in a state that was reached; None to end the draw."""
-        for capability in self.open_pairs.untried(state):
-            if (state, capability) not in asked and self._may_ask(state, capability):
-                return capability
-        node = self.graph.nodes.get(state)
-        if node is None or not self.target.draws:
-            return None
-        tried = (
-            (pair.total, capability)
-            for capability, pair in enumerate(node.pairs)
-            if pair is not None and (state, capability) not in asked
-        )
-        for _, capability in sorted(tried):
-            if self.open_pairs.needs_more(state, capability) and self._may_ask(state, capability):
-                return capability
-        return None
+        thin = self.open_pairs.thin(state) if self.target.draws else ()
+        found = chain(self.open_pairs.untried(state), thin)
+        allowed = (c for c in found if (state, c) not in asked and self._may_ask(state, c))
+        return next(allowed, None)
 
     def _may_ask(self, state: State, capability: int) -> bool:
         if self.batch == 1:
@@ -212,24 +216,6 @@ class TargetPolicy:
     def describe(self) -> Mapping[str, Any]:
         """Return the pair that the draw begins with and how often it was executed before."""
         return {"kind": "target", **self.target._asdict(), "state": hex(self.target.state)}
-
-
-@dataclass(slots=True)
-class TargetWalk:
-    """One execution of a target policy."""
-
-    policy: TargetPolicy
-    asked: set[_Pair] = field(default_factory=set)
-
-    def next(self, state: State) -> int | None:
-        """Return the target first, then open pairs of the states reached."""
-        policy, asked = self.policy, self.asked
-        if len(asked) >= policy.longest:
-            return None
-        capability = policy.choose(state, asked) if asked else policy.target.capability
-        if capability is not None:
-            asked.add((state, capability))
-        return capability
 
 
 class ExhaustiveStrategy:
@@ -245,37 +231,17 @@ class ExhaustiveStrategy:
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose different pairs to begin with, and a position for each."""
-        context = self._context
-        policies = self._policies()
-        if begun is None:
-            rng = random.Random(child_seed(context.seed, number, _BATCH))
-            choose = context.positions.choose
-            starts: Sequence[Start] = [choose(p.target.state, rng) for p in policies]
-            promise = 1.0 / (1.0 + policies[0].target.draws)
-            record = QueryRecord(starts[0], 0, 0.0, promise, informative=True)
-        else:
-            record = begun.record
-            starts = begun.starts or [record.start] * len(policies)
-            if [start.state for start in starts] != [p.target.state for p in policies]:
-                raise JournalError(
-                    f"{context.journal}: query {number} was begun elsewhere than it would be now; "
-                    f"{RESTORED_ELSEWHERE}. If that finds nothing, another version of capscope "
-                    "began it: finish the run with that version. It was left untouched"
-                )
-        tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
-        return QueryChoice(record, tasks)
-
-    def _policies(self) -> list[TargetPolicy]:
-        settings = self._context.settings
-        targets = self._open_pairs.targets(settings.batch_size)
+        context, open_pairs = self._context, self._open_pairs
+        targets = open_pairs.targets(context.settings.batch_size)
         taken = frozenset((target.state, target.capability) for target in targets)
-        return [
-            TargetPolicy(
-                self._context.graph, self._open_pairs, target, settings.depth, turn,
-                len(targets), taken,
-            )
+        longest, batch = context.settings.depth, len(targets)
+        wanted = [
+            (target.state, TargetPolicy(open_pairs, target, longest, turn, batch, taken))
             for turn, target in enumerate(targets)
-        ]  # fmt: skip
+        ]
+        rng = random.Random(child_seed(context.seed, number, _BATCH))
+        promise = 1.0 / (1.0 + targets[0].draws)
+        return batch_query(context, number, wanted, promise, begun, rng)
 
     def observe(self, result: QueryResult) -> None:
         """Update the open pairs."""

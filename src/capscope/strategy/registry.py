@@ -16,9 +16,9 @@ from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
 from capscope.strategy.base import Strategy, StrategyContext
 from capscope.strategy.exhaustive import ExhaustiveStrategy
-from capscope.strategy.paper.mcqs_e import McqsExact
-from capscope.strategy.paper.mcqs_s import McqsSampled
-from capscope.strategy.paper.repeated import RandomQuery, RepeatedStrategy
+from capscope.strategy.paper.mcqs_e import mcqs_exact
+from capscope.strategy.paper.mcqs_s import mcqs_sampled
+from capscope.strategy.paper.repeated import RepeatedStrategy, random_query
 
 DEFAULT_STRATEGY = "adaptive"
 RANDOM = "random"
@@ -118,21 +118,21 @@ _BUILT_IN = (
     RegisteredStrategy(
         "mcqs-s",
         "the paper's search by sampled states",
-        lambda c: RepeatedStrategy(c, McqsSampled(c.settings), c.settings.depth),
+        lambda c: RepeatedStrategy(c, mcqs_sampled, c.settings.depth),
         repeats_policy=True,
         reason=reason_by_disagreement,
     ),
     RegisteredStrategy(
         "mcqs-e",
         "the paper's search by exact distributions",
-        lambda c: RepeatedStrategy(c, McqsExact(c.settings), c.settings.depth),
+        lambda c: RepeatedStrategy(c, mcqs_exact, c.settings.depth),
         repeats_policy=True,
         reason=reason_by_disagreement,
     ),
     RegisteredStrategy(
         RANDOM,
         "the paper's baseline: random sequences of capabilities",
-        lambda c: RepeatedStrategy(c, RandomQuery(c.settings), c.settings.random_length),
+        lambda c: RepeatedStrategy(c, random_query, c.settings.random_length),
         repeats_policy=True,
         reason=reason_by_disagreement,
     ),

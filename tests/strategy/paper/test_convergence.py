@@ -12,8 +12,8 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.settings import PAPER
 from capscope.model import ExtremeModels, StateGraph
 from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext
-from capscope.strategy.paper.mcqs_e import McqsExact
-from capscope.strategy.paper.mcqs_s import McqsSampled
+from capscope.strategy.paper.mcqs_e import mcqs_exact
+from capscope.strategy.paper.mcqs_s import mcqs_sampled
 from capscope.strategy.paper.repeated import RepeatedStrategy
 from support.small_journals import at
 from support.tiny_models import ALL, INTENTS, WORDS
@@ -48,7 +48,7 @@ def ruled_world(rng):
 def made(task, world, rng):
     """Make a draw; return its transitions."""
     walk, state, transitions = task.policy.walk(), task.start.state, []
-    while (capability := walk.next(state)) is not None:
+    while (capability := walk(state)) is not None:
         transitions.append(Transition(state, capability, rng.choice(world[state, capability])))
         state = transitions[-1].after
     return transitions
@@ -59,7 +59,7 @@ def distances(search, world, seed, stages, settings):
     graph, rng, found = StateGraph(WORDS, INTENTS), random.Random(seed), []
     graph.node(0)
     context = StrategyContext(graph, settings, seed, Positions())
-    strategy = RepeatedStrategy(context, search(settings), settings.depth)
+    strategy = RepeatedStrategy(context, search, settings.depth)
     for number in range(stages[-1]):
         choice = strategy.next(number)
         draws = [made(task, world, rng) for task in choice.tasks]
@@ -92,7 +92,7 @@ def variational_distance(graph, world):
 
 
 @pytest.mark.parametrize("departures", [{}, PAPER], ids=["default", "paper"])
-@pytest.mark.parametrize("search", [McqsSampled, McqsExact])
+@pytest.mark.parametrize("search", [mcqs_sampled, mcqs_exact])
 def test_theorem_1_with_a_bonus_the_model_converges_to_the_truth(search, departures):
     settings = Settings(**{**SMALL.changed(), **departures})
     stages = (2, 20, 200)

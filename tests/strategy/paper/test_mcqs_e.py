@@ -15,7 +15,7 @@ from capscope.journal.settings import Settings
 from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
 from capscope.strategy.base import SequencePolicy
-from capscope.strategy.paper.mcqs_e import ExactGame, McqsExact, Predictions
+from capscope.strategy.paper.mcqs_e import ExactGame, Predictions, mcqs_exact
 from support.tiny_models import (
     ALL,
     INTENTS,
@@ -315,7 +315,7 @@ def test_where_all_was_tried_the_reward_is_the_expected_bonus(seed, weights, cap
     graph = random_models(random.Random(seed), share=1.0)
     total = sum(weights.values())
     rho = {state: log(weight / total) for state, weight in weights.items()}
-    game = ExactGame(ExtremeModels(graph), Settings(), xi)
+    game = ExactGame(ExtremeModels(graph), Settings().depth, xi)
     after = game.step(Predictions(rho, dict(rho), 0.0), capability)
     bonus = sum(
         weight / total * xi / (1 + graph.pair(state, capability).total)
@@ -334,8 +334,8 @@ def test_one_step_deep_the_value_is_the_bonus_of_the_pair_least_often_tried(seed
 @given(st.integers(0, 10**6), st.integers(1, 9))
 def test_where_nothing_is_promised_the_plan_is_a_random_sequence(seed, depth):
     graph = random_models(random.Random(seed), share=1.0)
-    strategy = McqsExact(Settings(depth=depth, iterations=20))
-    plan = strategy.choose(ExtremeModels(graph), 0, 0.0, random.Random(seed))
+    config = Settings(depth=depth, iterations=20)
+    plan = mcqs_exact(ExtremeModels(graph), 0, 0.0, random.Random(seed), config)
     assert isinstance(plan.policy, SequencePolicy)
     assert len(plan.policy.sequence) == depth
     assert set(plan.policy.sequence) <= set(range(len(INTENTS)))
@@ -347,8 +347,8 @@ def test_the_bonus_prefers_the_pair_that_was_tried_less_often_even_an_idle_one(r
     counts = [9, 9, 9]
     counts[rare] = 1
     graph = learned({Transition(s, c, s): counts[c] for s in ALL for c in range(3)})
-    strategy = McqsExact(Settings(depth=1, iterations=30, exploration=0))
-    plan = strategy.choose(ExtremeModels(graph), 0, 1e-5, random.Random(0))
+    config = Settings(depth=1, iterations=30, exploration=0)
+    plan = mcqs_exact(ExtremeModels(graph), 0, 1e-5, random.Random(0), config)
     assert plan.predicted == pytest.approx(1e-5 / 2)
-    assert plan.policy.walk().next(0) == rare
+    assert plan.policy.walk()(0) == rare
     assert not plan.informative

@@ -13,13 +13,8 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
 from capscope.strategy.base import SequencePolicy
-from capscope.strategy.paper.mcqs_s import (
-    McqsSampled,
-    SampledGame,
-    SampledPolicy,
-    draw_successor,
-)
-from capscope.strategy.paper.uct import Edge, Node, search
+from capscope.strategy.paper.mcqs_s import SampledGame, draw_successor, mcqs_sampled
+from capscope.strategy.paper.uct import Edge, Node, TreePolicy, search
 from support.tiny_models import (
     ALL,
     INTENTS,
@@ -35,10 +30,9 @@ from support.tiny_models import (
 
 def searched(graph, start, config, xi=0.0, seed=0):
     """Search as the strategy does and hand out the tree."""
-    game = SampledGame(len(graph.capabilities), config.depth, xi)
-    root = game.node(graph.node(start), 0)
+    game = SampledGame(graph, config.depth, xi)
     rng = random.Random(seed)
-    return search(root, game, config.iterations, config.exploration, rng), game
+    return search(game.root(start), game, config.iterations, config.exploration, rng), game
 
 
 def best_policy_twin(graph, state, depth, xi=0.0):
@@ -154,7 +148,7 @@ def test_a_policy_taken_greedily_is_nearly_as_good_as_the_best():
         graph = random_models(random.Random(seed), 0.85)
         config = Settings(depth=3, iterations=2000)
         root, game = searched(graph, 0, config)
-        policy = SampledPolicy(root, game, graph, 0.0)
+        policy = TreePolicy(game, root, 0, 0.0)
         best = best_policy_twin(graph, 0, 3)
         assert best - 0.1 <= chance_of_news(graph, policy, 0) <= best + 1e-9
 
@@ -165,8 +159,8 @@ def chance_of_news(graph, policy, start):
     def from_here(history, state):
         walk = policy.walk()
         for seen in history:
-            walk.next(seen)
-        capability = walk.next(state)
+            walk(seen)
+        capability = walk(state)
         if capability is None:
             return 0.0
         if graph.pair(state, capability) is None:
@@ -238,8 +232,8 @@ def idle_everywhere(counts):
 @given(st.integers(0, 10**6), st.integers(1, 9))
 def test_where_nothing_is_promised_the_plan_is_a_random_sequence(seed, depth):
     graph = random_models(random.Random(seed), share=1.0)
-    strategy = McqsSampled(Settings(depth=depth, iterations=20))
-    plan = strategy.choose(ExtremeModels(graph), 0, 0.0, random.Random(seed))
+    config = Settings(depth=depth, iterations=20)
+    plan = mcqs_sampled(ExtremeModels(graph), 0, 0.0, random.Random(seed), config)
     assert isinstance(plan.policy, SequencePolicy)
     assert len(plan.policy.sequence) == depth
     assert set(plan.policy.sequence) <= set(range(len(INTENTS)))
@@ -250,28 +244,32 @@ def test_where_nothing_is_promised_the_plan_is_a_random_sequence(seed, depth):
 def test_the_bonus_prefers_the_pair_that_was_tried_less_often(rare):
     counts = [9, 9, 9]
     counts[rare] = 1
-    strategy = McqsSampled(Settings(depth=1, iterations=30))
-    plan = strategy.choose(ExtremeModels(idle_everywhere(counts)), 0, 1e-5, random.Random(0))
+    config = Settings(depth=1, iterations=30)
+    plan = mcqs_sampled(ExtremeModels(idle_everywhere(counts)), 0, 1e-5, random.Random(0), config)
     assert plan.predicted == pytest.approx(1e-5 / 2)
-    assert plan.policy.walk().next(0) == rare
+    assert plan.policy.walk()(0) == rare
     assert not plan.informative
 
 
 def test_a_bonus_is_no_match_for_something_untried():
     graph = idle_everywhere([1, 1])  # and the third was never asked for
-    strategy = McqsSampled(Settings(iterations=50))
-    plan = strategy.choose(ExtremeModels(graph), 0, 1e-5, random.Random(0))
+    config = Settings(iterations=50)
+    plan = mcqs_sampled(ExtremeModels(graph), 0, 1e-5, random.Random(0), config)
     plan.policy.exploration = 0.0
-    assert plan.policy.walk().next(0) == 2
+    assert plan.policy.walk()(0) == 2
     assert plan.informative
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
 def test_one_seed_one_plan(seed, xi):
-    strategy = McqsSampled(Settings(depth=5, iterations=40))
+    config = Settings(depth=5, iterations=40)
     first, second = (
-        strategy.choose(
-            ExtremeModels(random_models(random.Random(seed), 0.7)), 0, xi, random.Random(seed)
+        mcqs_sampled(
+            ExtremeModels(random_models(random.Random(seed), 0.7)),
+            0,
+            xi,
+            random.Random(seed),
+            config,
         )
         for _ in range(2)
     )
@@ -288,8 +286,8 @@ def test_replayed_in_a_world_a_policy_asks_for_what_there_is_and_ends_in_time(se
     rng = random.Random(seed)
     world = random_world(rng)
     graph = random_models(rng, 0.7, world)
-    strategy = McqsSampled(Settings(depth=depth, iterations=60))
-    policy = strategy.choose(ExtremeModels(graph), 0, xi, rng).policy
+    config = Settings(depth=depth, iterations=60)
+    policy = mcqs_sampled(ExtremeModels(graph), 0, xi, rng, config).policy
     for _ in range(12):
         _, asked = replayed(policy, world, 0, rng)
         assert 1 <= len(asked) <= depth
@@ -300,7 +298,7 @@ def test_the_visits_of_draws_count_in_the_tree_as_in_the_paper():
     graph = learned({})
     config = Settings(depth=1, iterations=300).as_in_paper()
     root, game = searched(graph, 0, config)
-    policy = SampledPolicy(root, game, graph, config.exploration)
+    policy = TreePolicy(game, root, 0, config.exploration)
     visits = [(edge.capability, edge.visits, edge.value) for edge in root.edges]
     bounds, chosen = {c: [n, value] for c, n, value in visits}, []
     for draw in range(12):
@@ -311,7 +309,7 @@ def test_the_visits_of_draws_count_in_the_tree_as_in_the_paper():
             key=lambda c: bounds[c][1] + config.exploration * sqrt(log(total) / bounds[c][0]),
         )
         bounds[expected][0] += 1
-        chosen.append(policy.walk().next(0))
+        chosen.append(policy.walk()(0))
         assert chosen[-1] == expected
     # Identical draws would find one new pair; these find several.
     assert len(set(chosen)) == len(graph.capabilities)
@@ -329,25 +327,25 @@ def tree(graph, state, depth, capability=None, children=()):
 
 
 def frozen(graph, root):
-    return SampledPolicy(root, None, graph, 0.0)
+    return TreePolicy(SampledGame(graph, 9, 0.0), root, 0, 0.0)
 
 
 def test_the_same_state_at_another_depth_is_another_node():
     graph = learned({})
     later = tree(graph, 0b000, 1, 1)
     walk = frozen(graph, tree(graph, 0b000, 0, 0, [later])).walk()
-    assert [walk.next(0b000), walk.next(0b000), walk.next(0b000)] == [0, 1, None]
+    assert [walk(0b000), walk(0b000), walk(0b000)] == [0, 1, None]
 
 
 def test_an_observation_that_the_search_never_saw_ends_the_walk():
     graph = learned({})
     policy = frozen(graph, tree(graph, 0b000, 0, 2, [tree(graph, 0b001, 1, 1)]))
-    assert policy.walk().next(0b111) is None
+    assert policy.walk()(0b111) is None
     walk = policy.walk()
-    assert walk.next(0b000) == 2
-    assert walk.next(0b111) is None
+    assert walk(0b000) == 2
+    assert walk(0b111) is None
     walk = policy.walk()
-    assert [walk.next(0b000), walk.next(0b001), walk.next(0b001)] == [2, 1, None]
+    assert [walk(0b000), walk(0b001), walk(0b001)] == [2, 1, None]
 
 
 def test_a_policy_without_exploration_still_follows_a_successful_rollout_to_its_end():
@@ -356,9 +354,9 @@ def test_a_policy_without_exploration_still_follows_a_successful_rollout_to_its_
     transitions = {Transition(s, c, s): 1 for s in flips for c in (1, 2)}
     transitions |= {Transition(s, 0, end): 1 for s, end in flips.items()}
     graph = learned(transitions)
-    strategy = McqsSampled(Settings(depth=4, iterations=1))
-    plan = strategy.choose(ExtremeModels(graph), 0b000, 0.0, random.Random(0))
+    config = Settings(depth=4, iterations=1)
+    plan = mcqs_sampled(ExtremeModels(graph), 0b000, 0.0, random.Random(0), config)
     walk = plan.policy.walk()
-    assert [walk.next(state) for state in (0b000, 0b001, 0b011)] == [0, 0, 0]
-    assert walk.next(0b111) in range(3)
+    assert [walk(state) for state in (0b000, 0b001, 0b011)] == [0, 0, 0]
+    assert walk(0b111) in range(3)
     assert plan.predicted == 1.0

@@ -54,7 +54,7 @@ class Search:
         self.searched = []
         self.bonuses = []
 
-    def choose(self, models, start, xi, rng):
+    def __call__(self, models, start, xi, rng, settings):
         self.searched.append(start)
         self.bonuses.append(xi)
         return QueryPlan(SequencePolicy(()), informative=start in self.promising)
@@ -178,9 +178,9 @@ def test_a_query_that_was_begun_is_searched_again_from_its_own_start():
 
 def test_the_same_place_gives_the_same_start_and_search():
     class Drawing(Search):
-        def choose(self, models, start, xi, rng):
+        def __call__(self, models, start, xi, rng, settings):
             self.drawn = rng.random()
-            return super().choose(models, start, xi, rng)
+            return super().__call__(models, start, xi, rng, settings)
 
     searches = [Drawing(*EVERYWHERE) for _ in range(2)]
     records = [after_one_query(search).next(7).record for search in searches]

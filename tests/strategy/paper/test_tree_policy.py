@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from capscope.journal.execution_table import Transition
 from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
-from capscope.strategy.paper.mcqs_e import McqsExact, TreePolicy, followed
+from capscope.strategy.paper.mcqs_e import mcqs_exact
+from capscope.strategy.paper.uct import TreePolicy
 from support.tiny_models import (
     ALL,
     INTENTS,
@@ -25,14 +26,14 @@ OBSERVATIONS = st.lists(st.sampled_from(ALL), min_size=1, max_size=6)
 def tree_policy(graph, start=0, **given):
     config = Settings(**{"depth": 4, "iterations": 60, **given})
     root, game = searched(graph, start, config)
-    return TreePolicy(root, game, config)
+    return TreePolicy(game, root, start, config.exploration)
 
 
 def answers_to(policy, observations):
     """Show one walk these states and list what it asks, to its end."""
     walk, asked = policy.walk(), []
     for state in observations:
-        asked.append(walk.next(state))
+        asked.append(walk(state))
         if asked[-1] is None:
             break
     return asked
@@ -45,7 +46,7 @@ def test_replayed_in_a_world_a_policy_asks_for_what_there_is_and_ends_in_time(se
     world = random_world(rng)
     graph = random_models(rng, 0.7, world)
     config = Settings(depth=depth, iterations=40)
-    plan = McqsExact(config).choose(ExtremeModels(graph), 0, xi, rng)
+    plan = mcqs_exact(ExtremeModels(graph), 0, xi, rng, config)
     for _ in range(12):
         _, asked = replayed(plan.policy, world, 0, rng)
         assert len(asked) <= depth
@@ -74,10 +75,9 @@ def test_without_a_bonus_nothing_is_asked_that_is_known_to_be_idle(seed, observa
 @given(st.integers(0, 10**6), OBSERVATIONS)
 def test_what_is_asked_has_the_value_that_is_predicted_from_the_observed_state(seed, observations):
     policy = tree_policy(random_models(random.Random(seed), 0.8))
-    walk = policy.walk()
+    walk, node = policy.walk(), policy.root
     for state in observations:
-        node = walk.node
-        capability = walk.next(state)
+        capability = walk(state)
         if capability is None:
             break
         (edge,) = (edge for edge in node.edges if edge.capability == capability)
@@ -86,6 +86,7 @@ def test_what_is_asked_has_the_value_that_is_predicted_from_the_observed_state(s
         # Certain of the observed state, both models agree there; what is below counts.
         assert edge.value == edge.children[None].value >= after.distance
         assert node.value == max(other.value for other in node.edges)
+        node = edge.children[None]
 
 
 # Capability 0 leads from 0 to 1 or to 2, more often to 1, and from there no further. Capability 1
@@ -111,7 +112,7 @@ def test_the_branch_that_is_best_depends_on_what_was_observed():
 def test_unconditioned_the_tree_would_ask_what_the_likelier_state_calls_for():
     policy = tree_policy(learned(FORK), depth=2, iterations=100)
     best = max(policy.root.edges, key=lambda edge: edge.value).children[None]
-    assert max(followed(best), key=lambda edge: edge.value).capability == 1
+    assert max(policy.game.edges(best), key=lambda edge: edge.value).capability == 1
 
 
 def test_an_observation_that_no_model_predicted_is_conditioned_on_as_well():
@@ -160,10 +161,14 @@ def test_a_policy_that_was_not_executed_is_described_by_its_first_choice():
 @settings(max_examples=50)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
 def test_one_seed_one_plan(seed, xi):
-    strategy = McqsExact(Settings(depth=4, iterations=30))
+    config = Settings(depth=4, iterations=30)
     plans = [
-        strategy.choose(
-            ExtremeModels(random_models(random.Random(seed), 0.7)), 0, xi, random.Random(seed)
+        mcqs_exact(
+            ExtremeModels(random_models(random.Random(seed), 0.7)),
+            0,
+            xi,
+            random.Random(seed),
+            config,
         )
         for _ in range(2)
     ]

@@ -32,7 +32,7 @@ from capscope.problem import Allowance, Ending, Problem
 from capscope.problem.positions import SavedPosition
 from capscope.seeds import child_seed
 from capscope.stats.beta import beta_cdf, credible_interval
-from capscope.strategy.base import Task
+from capscope.strategy.base import Task, Walk
 
 _ATTEMPTS = -6  # in place of a query number (those count from 0), for seeds
 _POSITION = -7  # child of that seed, for the start positions
@@ -218,11 +218,11 @@ class _PlanAsPolicy:
     plan: Plan
     number: dict[Intent, int]
 
-    def walk(self) -> _PlanAsPolicy:
+    def walk(self) -> Walk:
         # What is asked next depends only on the current state.
-        return self
+        return self._next
 
-    def next(self, state: State) -> int | None:
+    def _next(self, state: State) -> int | None:
         step = None if self.plan.goal.holds(state) else self.plan.steps.get(state)
         return None if step is None else self.number[step.capability]
 

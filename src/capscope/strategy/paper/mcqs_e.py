@@ -39,17 +39,14 @@ pair on which the optimist predicts no change would show no disagreement and nev
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from math import exp, log, log1p
-from typing import Any
 
 from capscope.journal.settings import Settings
-from capscope.logic import Effect, State
-from capscope.model import ExtremeModels
+from capscope.logic import State
+from capscope.model.extreme_models import ExtremeModel, ExtremeModels
 from capscope.strategy.base import QueryPlan
-from capscope.strategy.paper.repeated import random_plan
-from capscope.strategy.paper.uct import Choices, Edge, Node, Path, best_edge, first_choice, search
+from capscope.strategy.paper.uct import Edge, Node, Path, best_edge, searched_plan
 
 _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3
@@ -79,20 +76,29 @@ def add_mass(distribution: Distribution, state: State, log_mass: float) -> None:
         distribution[state] = high + log1p(exp(low - high))
 
 
-class _Mover:
-    """Moves distributions as one model predicts; the moves of a pair are computed once."""
+def _moves(model: ExtremeModel, state: State, capability: int) -> _Moves:
+    """Return what a model predicts, with log-probabilities."""
+    pair = model.graph.pair(state, capability)
+    if pair is not None:
+        shares = zip(pair.successors, pair.group.probabilities(), strict=True)
+        return tuple((node.state, log(probability)) for node, probability in shares)
+    moved: Distribution = {}
+    for effect, probability in model.untried(capability):
+        add_mass(moved, effect.apply(state), log(probability))
+    return tuple(moved.items())
 
-    def __init__(self, capabilities: int, predict: Callable[[State, int], Distribution]) -> None:
-        self._predict = predict
-        self._known: list[dict[State, _Moves]] = [{} for _ in range(capabilities)]
 
-    def move(self, distribution: Distribution, capability: int) -> Distribution:
-        known = self._known[capability]
+def _mover(model: ExtremeModel) -> Callable[[Distribution, int], Distribution]:
+    """Return a function that moves distributions; the moves of a pair are computed once."""
+    known: list[dict[State, _Moves]] = [{} for _ in model.capabilities]
+
+    def move(distribution: Distribution, capability: int) -> Distribution:
+        own = known[capability]
         moved: Distribution = {}
         for state, mass in distribution.items():
-            moves = known.get(state)
+            moves = own.get(state)
             if moves is None:
-                moves = known[state] = tuple(self._predict(state, capability).items())
+                moves = own[state] = _moves(model, state, capability)
             for successor, share in moves:
                 if successor in moved:
                     add_mass(moved, successor, mass + share)
@@ -100,19 +106,18 @@ class _Mover:
                     moved[successor] = mass + share
         return moved
 
+    return move
+
 
 class Predictor:
     """Moves distributions as the two models predict, which must not change meanwhile."""
 
     def __init__(self, models: ExtremeModels) -> None:
-        self._models = models
-        self._graph = graph = models.graph
-        capabilities = len(graph.capabilities)
-        self.pessimist = _Mover(capabilities, self._seen).move
+        self._graph = models.graph
+        self.pessimist = _mover(models.pessimistic)
         """(distribution, capability) → the pessimist's distribution after the capability."""
-        self.optimist = _Mover(capabilities, self._optimistic).move
+        self.optimist = _mover(models.optimistic)
         """(distribution, capability) → the optimist's distribution after the capability."""
-        self._log_spreads: dict[int, tuple[tuple[Effect, float], ...]] = {}
 
     def both(
         self, pessimist: Distribution, optimist: Distribution, capability: int
@@ -124,26 +129,6 @@ class Predictor:
             if all(pair(state, capability) is not None for state in pessimist):
                 return moved, moved
         return moved, self.optimist(optimist, capability)
-
-    def _seen(self, state: State, capability: int) -> Distribution:
-        pair = self._graph.pair(state, capability)
-        if pair is None:
-            return {}
-        shares = zip(pair.successors, pair.group.probabilities(), strict=True)
-        return {node.state: log(probability) for node, probability in shares}
-
-    def _optimistic(self, state: State, capability: int) -> Distribution:
-        if self._graph.pair(state, capability) is not None:
-            return self._seen(state, capability)
-        spread = self._log_spreads.get(capability)
-        if spread is None:
-            shares = self._models.optimistic_distribution(capability)
-            spread = tuple((effect, log(probability)) for effect, probability in shares)
-            self._log_spreads[capability] = spread
-        moved: Distribution = {}
-        for effect, share in spread:
-            add_mass(moved, effect.apply(state), share)
-        return moved
 
 
 def total_variation(one: Distribution, other: Distribution) -> float:
@@ -189,34 +174,22 @@ class Predictions:
         return len(self.optimist) > _WIDEST
 
 
-@dataclass(frozen=True)
-class McqsExact:
+def mcqs_exact(
+    models: ExtremeModels, start: State, xi: float, rng: random.Random, settings: Settings
+) -> QueryPlan:
     """Choose the policy on which the two models' predictions differ most."""
-
-    settings: Settings
-
-    def choose(
-        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
-    ) -> QueryPlan:
-        """Search from `start`; fall back on a random query if no disagreement is found."""
-        settings = self.settings
-        game = ExactGame(models, settings, xi)
-        root = game.root(start)
-        search(root, game, settings.iterations, settings.exploration, rng)
-        if root.value <= 0.0:
-            return random_plan(len(models.graph.capabilities), settings.depth, rng)
-        policy = TreePolicy(root, game, settings)
-        return QueryPlan(policy, root.value, root.value > settings.threshold, in_order=True)
+    game = ExactGame(models, settings.depth, xi)
+    return searched_plan(game, start, len(models.graph.capabilities), settings, rng)
 
 
 class ExactGame:
     """The predictions of both models as a game for the tree search."""
 
-    def __init__(self, models: ExtremeModels, settings: Settings, xi: float) -> None:
+    def __init__(self, models: ExtremeModels, depth: int, xi: float) -> None:
         self._graph = graph = models.graph
         self._predictor = Predictor(models)
         self._all = list(range(len(graph.capabilities)))
-        self._depth = settings.depth
+        self._depth = depth
         self._xi = xi
         self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
         self._growing = 0  # nodes with children left to add
@@ -344,70 +317,41 @@ class ExactGame:
             node.value = max(node.value, edge.value)
             value = node.value
 
-
-class TreePolicy:
-    """The tree of a query as a policy: what is asked depends on the node and the observed state."""
-
-    def __init__(self, root: Node, game: ExactGame, settings: Settings) -> None:
-        self.root = root
-        self.game = game
-        self.exploration = settings.exploration
-        self.choices = Choices()
-
-    def walk(self) -> TreeWalk:
-        """Begin at the root."""
-        return TreeWalk(self, self.root)
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the choices made in the draws so far, or the best one at first."""
-        (start,) = self.root.content.pessimist
-        return (self.choices or first_choice(self, start)).describe()
-
     def edges(self, node: Node) -> list[Edge]:
-        """List the edges of a node that the search followed."""
-        return followed(node)
+        """List the edges that the search followed; the path of a rollout counts as followed."""
+        if not node.edges and node.tail:
+            capability, *rest = node.tail
+            child = Node(None, node.depth + 1, [], final=True, value=node.value, tail=rest)
+            node.edges.append(Edge(capability, 1, node.value, {None: child}))
+            node.visits, node.tail = 1, ()
+        return [edge for edge in node.edges if edge.visits]
 
+    def observed(self, nodes: Iterable[Node], state: State) -> Node:
+        """Let both distributions of the node collapse to the state."""
+        (node,) = nodes
+        node.content = self.certain(state)
+        return node
 
-@dataclass(slots=True)
-class TreeWalk:
-    """One execution of a tree policy."""
-
-    policy: TreePolicy
-    node: Node
-
-    def next(self, state: State) -> int | None:
-        """Update the tree by the observed state and follow the best branch."""
-        node = self.node
-        node.content = self.policy.game.certain(state)
-        edge = self._best(node)
-        if edge is None:
-            return None
-        self.policy.choices.add((node.depth, state, edge.capability))
-        edge.visits += 1
-        node.visits += 1
-        self.node = edge.children[None]
-        return edge.capability
-
-    def _best(self, node: Node) -> Edge | None:
-        """Return the best branch, which is one that was updated; None to end the draw."""
+    def best(self, node: Node, exploration: float) -> Edge | None:
+        """Return the best branch, which is one that was updated; None if nothing is left."""
         candidates = self._possible(node)
         updated: set[Edge] = set()
         while candidates:
-            edge = best_edge(candidates, node.visits, self.policy.exploration)
+            edge = best_edge(candidates, node.visits, exploration)
             if edge in updated:
                 return edge
-            self._update(node, edge)
+            self._update(node, edge, exploration)
             updated.add(edge)
         return None
 
-    def _update(self, node: Node, edge: Edge) -> None:
+    def _update(self, node: Node, edge: Edge, exploration: float) -> None:
         """Predict the best continuation of an edge again; then update the values on it."""
         path: Path = []
         edges = [edge]
         while edges:
-            edge = best_edge(edges, node.visits, self.policy.exploration)
+            edge = best_edge(edges, node.visits, exploration)
             child = edge.children[None]
-            child.content = self.policy.game.step(node.content, edge.capability)
+            child.content = self.step(node.content, edge.capability)
             path.append((node, edge, child))
             node, edges = child, self._possible(child)
         node.value = node.content.distance
@@ -417,18 +361,8 @@ class TreeWalk:
 
     def _possible(self, node: Node) -> list[Edge]:
         """List the edges that the search followed, but for capabilities known to be idle."""
-        edges = followed(node)
+        edges = self.edges(node)
         if edges and len(node.content.pessimist) == 1:
-            choices = self.policy.game.choices(node.content)
+            choices = self.choices(node.content)
             return [edge for edge in edges if edge.capability in choices]
         return edges
-
-
-def followed(node: Node) -> list[Edge]:
-    """List the edges that the search followed; the path of a rollout counts as followed."""
-    if not node.edges and node.tail:
-        capability, *rest = node.tail
-        child = Node(None, node.depth + 1, [], final=True, value=node.value, tail=rest)
-        node.edges.append(Edge(capability, 1, node.value, {None: child}))
-        node.visits, node.tail = 1, ()
-    return [edge for edge in node.edges if edge.visits]

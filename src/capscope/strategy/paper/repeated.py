@@ -11,7 +11,6 @@ that some capability may leave, preferably one from which few executions began.
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from capscope.journal.draws import QueryRecord, Start
@@ -66,7 +65,7 @@ class RepeatedStrategy:
 
         def plan_from(start: Start) -> QueryPlan:
             rng = random.Random(child_seed(seed, number, _POLICY))
-            return self._search.choose(self._models, start.state, xi, rng)
+            return self._search(self._models, start.state, xi, rng, settings)
 
         if begun is None:
             (start, distance), plan = self._best_start(number, plan_from)
@@ -179,14 +178,8 @@ def random_plan(capabilities: int, length: int, rng: random.Random) -> QueryPlan
     return QueryPlan(SequencePolicy(sequence if capabilities else ()))
 
 
-@dataclass(frozen=True)
-class RandomQuery:
-    """Ask for capabilities at random."""
-
-    settings: Settings
-
-    def choose(
-        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
-    ) -> QueryPlan:
-        """Draw a sequence; neither the models nor the start matter."""
-        return random_plan(len(models.graph.capabilities), self.settings.random_length, rng)
+def random_query(
+    models: ExtremeModels, start: State, xi: float, rng: random.Random, settings: Settings
+) -> QueryPlan:
+    """Ask for capabilities at random; neither the models nor the start matter."""
+    return random_plan(len(models.graph.capabilities), settings.random_length, rng)

@@ -9,12 +9,15 @@ up is defined by a `Game`.
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import Any, Protocol
 
+from capscope.journal.settings import Settings
 from capscope.logic import State
+from capscope.strategy.base import QueryPlan, Walk
+from capscope.strategy.paper.repeated import random_plan
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +49,10 @@ Path = list[tuple[Node, Edge, Node]]
 
 
 class Game(Protocol):
-    """What a variant defines."""
+    """What a variant defines: the search, then what a draw does with the searched tree."""
+
+    def root(self, start: State) -> Node:
+        """Make the first node."""
 
     def settled(self, root: Node) -> bool:
         """Return whether nothing better than the value of the root can be found."""
@@ -62,6 +68,15 @@ class Game(Protocol):
 
     def backup(self, path: Path, value: float) -> None:
         """Update visits and values on the way to a node of this value."""
+
+    def edges(self, node: Node) -> list[Edge]:
+        """List the edges of a node that a draw may follow."""
+
+    def observed(self, nodes: Iterable[Node], state: State) -> Node | None:
+        """Return which of the possible nodes a draw is at in a state; None to end it."""
+
+    def best(self, node: Node, exploration: float) -> Edge | None:
+        """Return the edge that a draw follows; None to end it."""
 
 
 # 1/√n for n visits, read far more often than extended; an unvisited edge has no bound.
@@ -111,32 +126,59 @@ def search(root: Node, game: Game, iterations: int, exploration: float, rng: ran
     return root
 
 
-class Choices(set[tuple[int, State, int]]):
-    """What draws of a query asked for, by depth and observed state."""
+class TreePolicy:
+    """The searched tree as a policy, in which the visits of draws count.
+
+    They lower the bound, so draws spread over the branches.
+    """
+
+    def __init__(self, game: Game, root: Node, start: State, exploration: float) -> None:
+        self.game = game
+        self.root = root
+        self.exploration = exploration
+        self._start = start
+        self._choices: set[tuple[int, State, int]] = set()  # of draws: depth, state, capability
+
+    def walk(self) -> Walk:
+        """Begin at the root."""
+        ahead: Iterable[Node] = [self.root]
+
+        def follow(state: State) -> int | None:
+            nonlocal ahead
+            node = self.game.observed(ahead, state)
+            edge = None if node is None else self.game.best(node, self.exploration)
+            if node is None or edge is None:
+                return None
+            self._choices.add((node.depth, state, edge.capability))
+            edge.visits += 1
+            node.visits += 1
+            ahead = edge.children.values()
+            return edge.capability
+
+        return follow
 
     def describe(self) -> Mapping[str, Any]:
-        """Return them as JSON-ready values."""
-        choices = [
-            {"depth": depth, "state": hex(state), "capability": capability}
-            for depth, state, capability in sorted(self)
-        ]
-        return {"kind": "tree", "choices": choices}
+        """Return the choices made in the draws so far, or the best one at first."""
+        choices = sorted(self._choices)
+        edges = [] if choices else self.game.edges(self.root)
+        if edges:
+            first = best_edge(edges, self.root.visits, self.exploration)
+            choices = [(0, self._start, first.capability)]
+        return {
+            "kind": "tree",
+            "choices": [
+                {"depth": depth, "state": hex(state), "capability": capability}
+                for depth, state, capability in choices
+            ],
+        }
 
 
-class SearchedTree(Protocol):
-    """A policy that is a searched tree."""
-
-    root: Node
-    exploration: float
-
-    def edges(self, node: Node) -> list[Edge]:
-        """List the edges of a node that a draw may follow."""
-
-
-def first_choice(policy: SearchedTree, start: State) -> Choices:
-    """Return the best capability at first, as the only choice."""
-    edges = policy.edges(policy.root)
-    if not edges:
-        return Choices()
-    best = best_edge(edges, policy.root.visits, policy.exploration)
-    return Choices({(0, start, best.capability)})
+def searched_plan(
+    game: Game, start: State, capabilities: int, settings: Settings, rng: random.Random
+) -> QueryPlan:
+    """Search from `start`; fall back on a random query if no disagreement is found."""
+    root = search(game.root(start), game, settings.iterations, settings.exploration, rng)
+    if root.value <= 0.0:
+        return random_plan(capabilities, settings.depth, rng)
+    policy = TreePolicy(game, root, start, settings.exploration)
+    return QueryPlan(policy, root.value, root.value > settings.threshold, in_order=True)
