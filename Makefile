@@ -14,9 +14,9 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[pddl]'
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml worlds/pyproject.toml $(VENV)/.installed
+$(VENV)/.installed-dev: pyproject.toml worlds/pyproject.toml viewer/pyproject.toml $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,mcp,plan,ray,experiments,dev,docs]' \
-		--editable './worlds[all,overcooked]'
+		--editable './worlds[all,overcooked]' --editable ./viewer
 # There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \
 		--editable './worlds[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'
@@ -63,8 +63,8 @@ test-frameworks: $(FRAMEWORKS)/.installed  ## Test AgentDojo and agents of other
 	$(FRAMEWORKS)/bin/pip list --disable-pip-version-check | grep -E '^(agentdojo|openai|openai-agents|langchain|langgraph|pydantic-ai-slim|smolagents|strands-agents) '
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
-	$(BIN)/ruff check src tests worlds experiments scripts examples docs
-	$(BIN)/ruff format --check src tests worlds experiments scripts examples docs
+	$(BIN)/ruff check src tests worlds viewer experiments scripts examples docs
+	$(BIN)/ruff format --check src tests worlds viewer experiments scripts examples docs
 
 types: $(VENV)/.installed-dev  ## Check types
 	$(BIN)/mypy

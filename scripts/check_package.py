@@ -1,9 +1,9 @@
-"""Build capscope and capscope-worlds, and use their wheels as a user would.
+"""Build capscope, capscope-worlds and capscope-view, and use their wheels as a user would.
 
 Tests run on the source tree, so they miss a template that is not packaged, a dependency that is
 not declared, or a command that does not start. This script builds the source distribution and the
-wheel of both, checks what is in them, installs the core into a new virtual environment, runs
-commands in an empty folder, and then adds the worlds.
+wheel of each, checks what is in them, installs the core into a new virtual environment, runs
+commands in an empty folder, and then adds the worlds and the viewer.
 
     python scripts/check_package.py [--python PYTHON]
 """
@@ -50,6 +50,12 @@ WORLDS = Project(
     (".npz", ".txt", ".xml"),  # weights, layouts and maps, the table
     frozenset({*COMMON, "src/capscope_worlds/__init__.py"}),
 )
+VIEWER = Project(
+    ROOT / "viewer",
+    "capscope_view",
+    (".css", ".j2", ".js"),  # pages
+    frozenset({*COMMON, "src/capscope_view/__init__.py"}),
+)
 WORLD_PROBLEM = "minigrid-q"
 """A problem of the worlds, which is listed even without its extra."""
 COMMANDS = (
@@ -66,7 +72,8 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter to install for")
     python = parser.parse_args().python
     with tempfile.TemporaryDirectory(prefix="capscope-package-") as scratch:
-        wheels = [build(project, Path(scratch, project.package)) for project in (CORE, WORLDS)]
+        projects = (CORE, WORLDS, VIEWER)
+        wheels = [build(project, Path(scratch, project.package)) for project in projects]
         environment = Path(scratch, "environment")
         run(python, "-m", "venv", environment)
         binaries = environment / ("Scripts" if sys.platform == "win32" else "bin")
@@ -75,7 +82,9 @@ def main() -> None:
         install(str(wheels[1]), binaries)
         listed = run(binaries / "capscope", "list")
         expect(WORLD_PROBLEM in listed, f"capscope-worlds is installed, but list has:\n{listed}")
-    print(f"{' and '.join(wheel.name for wheel in wheels)}: built, installed and used")
+        install(str(wheels[2]), binaries)
+        watch(binaries / "capscope", Path(scratch, "empty"))
+    print(f"{', '.join(wheel.name for wheel in wheels)}: built, installed and used")
 
 
 def build(project: Project, folder: Path) -> Path:
@@ -144,6 +153,14 @@ def use(command: Path, folder: Path) -> None:
         print(f"$ capscope {' '.join(arguments)}\n{answer.partition(chr(10))[0]}")
     expect((folder / "run" / "report.html").is_file(), "the run has no report.html")
     expect(WORLD_PROBLEM not in run(command, "list"), f"the core lists {WORLD_PROBLEM}")
+
+
+def watch(command: Path, folder: Path) -> None:
+    """Run a command with its page."""
+    assess = ("assess", "blocksworld", "--live", "--max-executions", "300", "--run", "watched")
+    run(command, *assess, "--max-seconds", "60", cwd=folder)
+    expect((folder / "watched" / "report.html").is_file(), "the watched run has no report.html")
+    expect("--port" in run(command, "view", "--help"), "there is no command view")
 
 
 def run(*command: object, cwd: Path | None = None) -> str:

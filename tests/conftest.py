@@ -4,9 +4,12 @@ import faulthandler
 import os
 import signal
 import sys
-from collections import namedtuple
 
 import pytest
+
+from support.command_line import capscope, refusal
+
+__all__ = ["capscope", "refusal"]
 
 # Programs print otherwise where these are set; Typer and Rich read some when they are imported.
 _ASKS = {"FORCE_COLOR", "NO_COLOR", "PY_COLORS", "COLORTERM", "COLUMNS", "LINES"}
@@ -14,7 +17,6 @@ _ASKS |= {"GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
 for _name in _ASKS & set(os.environ):
     del os.environ[_name]
 
-Done = namedtuple("Done", "code out err")
 _SECONDS_TO_EXIT = 60
 
 
@@ -31,39 +33,3 @@ def pytest_sessionstart():
 def pytest_unconfigure():
     """Limit the time to exit: the interpreter joins threads, and a test may have left one."""
     faulthandler.dump_traceback_later(_SECONDS_TO_EXIT, exit=True, file=sys.__stderr__)
-
-
-@pytest.fixture
-def capscope(monkeypatch, capsys, tmp_path):
-    """Run a command line in an empty directory."""
-    from capscope.cli import main
-
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        return Done(code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def refusal(capscope):
-    """Run a command line that must be refused; return the line."""
-
-    def run(*arguments):
-        done = capscope(*arguments)
-        assert done.code == 2, done
-        assert done.out == ""
-        assert done.err.count("\n") == 1, done.err
-        assert "Traceback" not in done.err
-        assert done.err.startswith("capscope: ")
-        return done.err.strip()
-
-    return run

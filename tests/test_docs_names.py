@@ -89,6 +89,7 @@ def test_every_file_that_a_page_links_to_exists(page):
 
 
 PLACES = [ROOT, ROOT / "src/capscope", ROOT / "worlds/src/capscope_worlds"]
+PLACES.append(ROOT / "viewer/src/capscope_view")
 
 
 @every([PAGES / "design.md", ROOT / "CONTRIBUTING.md"])

@@ -29,7 +29,6 @@ ORDER = [
     "problems",
     "run",
     "testing",
-    "view",
     "capscope",
     "cli",
     "__main__",
@@ -136,10 +135,8 @@ HOMES = {
     "pytest": ["capscope.testing.plugin"],
     "ray": ["capscope.assessment.worker_links"],
     "rich": ["capscope.cli"],
-    "starlette": ["capscope.view.pages"],
     "stormpy": ["capscope.insight.planning.mdp"],
     "typer": ["capscope.cli"],
-    "uvicorn": ["capscope.view.server"],
     # Part of Python, but a journal is read and written in one place.
     "sqlite3": ["capscope.journal", "capscope.adapters.llm.answers"],
 }
@@ -156,7 +153,18 @@ WORLD_HOMES = {
         "xllamacpp": [".local_llm"],
     }.items()
 }
-OWN = {"capscope", "capscope_experiments", "capscope_worlds"}
+VIEWER = modules_of(ROOT.parents[1] / "viewer" / "src" / "capscope_view")
+VIEWER_HOMES = {
+    "starlette": ["capscope_view.pages"],
+    "typer": ["capscope_view.command"],
+    "uvicorn": ["capscope_view.server"],
+}
+DISTRIBUTIONS = pytest.mark.parametrize(
+    ("modules", "homes"),
+    [(MODULES, HOMES), (WORLDS, WORLD_HOMES), (VIEWER, VIEWER_HOMES)],
+    ids=["core", "worlds", "viewer"],
+)
+OWN = {"capscope", "capscope_experiments", "capscope_view", "capscope_worlds"}
 
 
 def imported_libraries(path):
@@ -176,9 +184,7 @@ def strangers(modules, homes):
     ]
 
 
-@pytest.mark.parametrize(
-    ("modules", "homes"), [(MODULES, HOMES), (WORLDS, WORLD_HOMES)], ids=["core", "worlds"]
-)
+@DISTRIBUTIONS
 def test_a_library_is_imported_in_its_own_place_only(modules, homes):
     assert strangers(modules, homes) == []
 
@@ -189,8 +195,9 @@ def test_sql_is_known_where_sqlite_is_imported_only():
     assert [module for module in knowing if not f"{module}.".startswith(homes)] == []
 
 
-def test_the_core_knows_nothing_of_the_worlds():
-    assert [m for m, path in MODULES.items() if "capscope_worlds" in path.read_text()] == []
+@pytest.mark.parametrize("package", ["capscope_worlds", "capscope_view"])
+def test_the_core_knows_nothing_of_the_other_distributions(package):
+    assert [m for m, path in MODULES.items() if package in path.read_text()] == []
 
 
 @pytest.mark.parametrize(
@@ -224,9 +231,7 @@ def test_a_library_without_a_home_would_be_noticed(tmp_path):
     assert found == ["capscope.run imports somebodys_library"]
 
 
-@pytest.mark.parametrize(
-    ("modules", "homes"), [(MODULES, HOMES), (WORLDS, WORLD_HOMES)], ids=["core", "worlds"]
-)
+@DISTRIBUTIONS
 def test_no_home_is_kept_for_a_library_that_is_not_imported(modules, homes):
     imported = set().union(*map(imported_libraries, modules.values()))
     assert homes.keys() - imported == set()

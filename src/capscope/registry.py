@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cached_property
 from importlib import metadata
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from capscope.errors import CapscopeError
 
@@ -43,9 +43,9 @@ class Registry(Generic[T]):
         """Everything registered, in order: what is built in comes first."""
         known = dict(self.built_in)
         for entry in metadata.entry_points(group=self.group):
-            found = self._load(entry)
+            found = load_entry_point(entry, self.noun, self.type)
             if found.name in known:
-                raise self._unusable(entry, f"the name {found.name!r} is taken")
+                raise unusable(entry, self.noun, f"the name {found.name!r} is taken")
             known[found.name] = found
         return known
 
@@ -60,19 +60,23 @@ class Registry(Generic[T]):
             raise CapscopeError(f"no {self.noun} {name!r}; choose one of {', '.join(self.all)}")
         return found
 
-    def _load(self, entry: metadata.EntryPoint) -> T:
-        try:
-            found = entry.load()
-        except Exception as error:
-            reason = f"importing it raised {type(error).__name__}: {error}"
-            raise self._unusable(entry, reason) from error
-        if not isinstance(found, self.type):
-            reason = f"it is of type {type(found).__name__}, not {self.type.__name__}"
-            raise self._unusable(entry, reason)
-        return found
 
-    def _unusable(self, entry: metadata.EntryPoint, reason: str) -> CapscopeError:
-        return CapscopeError(
-            f"the {self.noun} {entry.value} of the entry points {self.group} cannot be used: "
-            f"{reason}; fix or uninstall the package that declares it"
-        )
+def load_entry_point(entry: metadata.EntryPoint, noun: str, type_: Any) -> Any:
+    """Return the object of a type that an entry point names; raise if there is none."""
+    try:
+        found = entry.load()
+    except Exception as error:
+        reason = f"importing it raised {type(error).__name__}: {error}"
+        raise unusable(entry, noun, reason) from error
+    if not isinstance(found, type_):
+        reason = f"it is of type {type(found).__name__}, not {type_.__name__}"
+        raise unusable(entry, noun, reason)
+    return found
+
+
+def unusable(entry: metadata.EntryPoint, noun: str, reason: str) -> CapscopeError:
+    """Return the error of an entry point that cannot be used."""
+    return CapscopeError(
+        f"the {noun} {entry.value} of the entry points {entry.group} cannot be used: {reason}; "
+        "fix or uninstall the package that declares it"
+    )

@@ -3,10 +3,14 @@
 import os
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
+import typer
 
 import capscope as package
+from capscope.cli.commands import ENTRY_POINTS
+from capscope.cli.output import print_line
 from support.processes import SECONDS
 
 COMMAND = "import sys; from capscope.cli import main; sys.argv[0] = 'capscope'; main()"
@@ -70,3 +74,61 @@ def test_every_public_name_can_be_imported():
     assert set(package.__all__) <= set(dir(package))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         package.nonsense  # noqa: B018
+
+
+def greet(name: str = "you") -> None:
+    """Greet somebody."""
+    sys.stdout.write("said by a library\n")
+    print_line(f"hello {name}")
+
+
+GROUP = typer.Typer(help="Some commands.")
+GROUP.command("greet")(greet)
+GROUP.command("other")(greet)
+NOT_A_COMMAND = 7
+
+
+@pytest.fixture
+def declare(monkeypatch):
+    """Return a function that declares entry points of another package, which replace all others."""
+
+    def declared(**objects):
+        found = [
+            metadata.EntryPoint(name, f"{__name__}:{value}", ENTRY_POINTS)
+            for name, value in objects.items()
+        ]
+        monkeypatch.setattr(metadata, "entry_points", lambda group: found)
+
+    return declared
+
+
+def test_a_function_of_another_package_is_a_command(capscope, declare):
+    declare(hello="greet")
+    done = capscope("hello", "--name", "world")
+    assert (done.code, done.out, done.err) == (0, "hello world\n", "said by a library\n")
+    assert "hello" in capscope("--help").out
+
+
+def test_an_application_of_another_package_is_a_group_of_commands(capscope, declare):
+    declare(hello="greet", many="GROUP")
+    assert capscope("many", "greet", "--name", "all").out.endswith("hello all\n")
+    listed = capscope("--help").out
+    assert "Greet somebody." in listed
+    assert "Some commands." in listed
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"hello": "NOT_A_COMMAND"}, "it is of type int, not Callable"),
+        ({"hello": "missing"}, "importing it raised AttributeError"),
+        ({"show": "greet"}, "the name 'show' is taken"),
+    ],
+)
+def test_a_command_that_cannot_be_used_is_told_and_the_built_in_ones_work(
+    refusal, capscope, declare, entry, reason
+):
+    declare(**entry)
+    line = refusal("hello")
+    assert f"of the entry points capscope.commands cannot be used: {reason}" in line
+    assert capscope("show", "--help").code == 0

@@ -8,7 +8,7 @@ import pytest
 
 from capscope import Budget, assess, load, problems, resume
 from capscope.errors import ProblemError
-from capscope.view.replay import PictureBook
+from capscope_view.replay import PictureBook
 from support.small_journals import change
 
 SMALL = {"strategy": "random", "budget": Budget(queries=1)}

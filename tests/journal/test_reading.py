@@ -16,8 +16,8 @@ from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.journal import Journal
 from capscope.journal.journal_file import explained
 from capscope.journal.run_directory import RunDirectory, read_progress
-from capscope.view.replay import capability_names, find_draws, replayed_draw
-from capscope.view.runs import RunFolder
+from capscope_view.replay import capability_names, find_draws, replayed_draw
+from capscope_view.runs import RunFolder
 from support.processes import started
 from support.small_runs import DARK, draw
 from support.toy_worlds import slippery_board

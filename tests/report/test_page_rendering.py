@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import capscope.report
+import capscope_view
 from capscope.report.page import render, report_page
 from capscope.report.page.rendering import _environment
 from support.tiny_digests import DIG, DIGEST, EVIL, big, hostile
 
-FOLDER = Path(capscope.report.__file__).parent
-ASSETS = sorted((FOLDER / "assets").glob("*.*"))
-SCRIPTS = [path for path in ASSETS if path.suffix == ".js"]
+FOLDERS = [Path(package.__file__).parent for package in (capscope.report, capscope_view)]
+SCRIPTS = [path for folder in FOLDERS for path in sorted((folder / "assets").glob("*.js"))]
 
 
 def policy_of(page):
@@ -64,7 +64,7 @@ def test_all_scripts_together_are_small():
 
 def test_everything_is_escaped_in_every_template():
     assert _environment().autoescape is True
-    for template in (FOLDER / "templates").iterdir():
+    for template in (path for folder in FOLDERS for path in (folder / "templates").iterdir()):
         assert "|safe" not in template.read_text(encoding="utf-8")
 
 

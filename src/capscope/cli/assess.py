@@ -1,7 +1,9 @@
 """`capscope assess PROBLEM` and `capscope resume DIR`: find out what an agent can do."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,7 @@ import typer
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import (
+    VIEWER,
     GroupedCommand,
     Json,
     Live,
@@ -27,11 +30,14 @@ from capscope.journal.run_directory import JOURNAL, RunDirectory
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import OptionGroup, Settings
 from capscope.problems import canonical_source, resume_command, source_slug
+from capscope.registry import load_entry_point
 from capscope.report.overview import run_document, run_lines
 from capscope.run import Run, assess, resume
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES, Claim
 
 COMMAND_CLASS = GroupedCommand
+LIVE_PAGES = "capscope.live_pages"
+"""Functions of other packages that show a run while it goes on; the first one is used."""
 _STOPS_AT = {known.claim: known.name for known in STRATEGIES.built_in.values() if known.claim}
 _CLAIMS = ", ".join(f"'{claim}' (--strategy {name})" for claim, name in _STOPS_AT.items())
 
@@ -160,9 +166,13 @@ def _live_page(
     """Serve the run while it goes on, if that is wanted."""
     if not wanted:
         return nullcontext()
-    from capscope.cli.view import live_page
-
-    return live_page(directory, budget)
+    entry = next(iter(metadata.entry_points(group=LIVE_PAGES)), None)
+    if entry is None:
+        raise CapscopeError(f"--live needs {VIEWER}")
+    page: AbstractContextManager[None] = load_entry_point(entry, "live page", Callable)(
+        directory, budget
+    )
+    return page
 
 
 def _print_result(run: Run, json: bool) -> None:

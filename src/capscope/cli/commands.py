@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 import capscope
 from capscope.cli.output import answering
 from capscope.errors import CapscopeError
+from capscope.registry import load_entry_point, unusable
 from capscope.sanitize import sanitize
 from capscope.version import __version__
 
@@ -28,7 +29,6 @@ _COMMANDS = {
     "show": "show:show_run",
     "explain": "show:explain_run",
     "report": "show:report_run",
-    "view": "view:view_runs",
     "hazards": "show:show_hazards",
     "diff": "diff:diff_runs",
     "evaluate": "evaluate:evaluate_run",
@@ -40,7 +40,7 @@ _COMMANDS = {
 }
 """Where the function of each command is: module and name."""
 ENTRY_POINTS = "capscope.commands"
-"""Typer applications of other packages, each a group of commands."""
+"""Functions of other packages, each a command, and Typer applications, each a group of them."""
 
 
 def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
@@ -51,22 +51,42 @@ def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
 
     Returns:
         The command line with that command, or with all of them.
+
+    Raises:
+        CapscopeError: A command of another package cannot be used, or its package is missing.
     """
     app = typer.Typer(
         name="capscope", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
     )
     app.callback()(options)
-    wanted = set(arguments[:1]) & _COMMANDS.keys() or _COMMANDS.keys()
-    for name, place in _COMMANDS.items():
-        if name in wanted:
-            module, _, function = place.partition(":")
-            home = import_module(f"capscope.cli.{module}")
-            command_class = getattr(home, "COMMAND_CLASS", None)
-            app.command(name, cls=command_class)(answering(getattr(home, function)))
-    if len(wanted) > 1:
+    typed = next(iter(arguments), "")
+    known: dict[str, str | metadata.EntryPoint] = dict(_COMMANDS)
+    if typed not in _COMMANDS:  # finding entry points takes long
         for entry in metadata.entry_points(group=ENTRY_POINTS):
-            app.add_typer(entry.load(), name=entry.name)
+            if entry.name in known:
+                raise unusable(entry, "command", f"the name {entry.name!r} is taken")
+            known[entry.name] = entry
+    for name in [typed] if typed in known else known:
+        _add_command(app, name, known[name])
+    if typed == "view" and typed not in known:
+        from capscope.cli.options import VIEWER
+
+        raise CapscopeError(f"`capscope view` needs {VIEWER}")
     return app
+
+
+def _add_command(app: typer.Typer, name: str, place: str | metadata.EntryPoint) -> None:
+    command_class = None
+    if isinstance(place, str):
+        module, _, attribute = place.partition(":")
+        home = import_module(f"capscope.cli.{module}")
+        command, command_class = getattr(home, attribute), getattr(home, "COMMAND_CLASS", None)
+    else:
+        command = load_entry_point(place, "command", Callable)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name, cls=command_class)(answering(command))
 
 
 def _print_version(wanted: bool) -> None:

@@ -27,6 +27,7 @@ DrawPictures = Annotated[
     ),
 ]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+VIEWER = "the package capscope-view: pip install 'capscope[view]', or ./viewer in a clone"
 Live = Annotated[
     bool,
     typer.Option(

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,23 @@ _FROM_SERVER = Markup("; connect-src 'self'; frame-src 'self'")
 
 
 def render(
-    template: str, scripts: Sequence[str] = (), *, served: bool = False, **values: Any
+    template: str,
+    scripts: Sequence[str] = (),
+    *,
+    served: bool = False,
+    folder: Path = _FOLDER,
+    **values: Any,
 ) -> str:
     """Fill in a template; `scripts` are files in `assets`, run in this order at the end.
 
     A template that extends `base.html.j2` has the policy, the styles and both color schemes. A page
-    that is `served` may ask its own server for data and for pages in frames.
+    that is `served` may ask its own server for data and for pages in frames. The `templates` and
+    `assets` of another package are in its `folder`.
     """
-    first, *others = (_asset(name) for name in (_FIRST, *scripts))
+    first, *others = (_asset(folder, name) for name in (_FIRST, *scripts))
     policy = _policy([first, *others]) + (_FROM_SERVER if served else "")
     ours = {"policy": policy, "first": first, "scripts": others}
-    return _environment().get_template(template).render(ours | values)
+    return _environment(folder).get_template(template).render(ours | values)
 
 
 def _policy(scripts: Sequence[str]) -> Markup:
@@ -61,22 +67,23 @@ def _sha256(script: str) -> str:
 
 
 @cache
-def _asset(name: str) -> Markup:
-    """Read one of our own files, which is trusted."""
-    return Markup((_FOLDER / "assets" / name).read_text(encoding="utf-8"))
+def _asset(folder: Path, name: str) -> Markup:
+    """Read a file that comes with a package, which is trusted."""
+    own = folder / "assets" / name
+    return Markup((own if own.exists() else _FOLDER / "assets" / name).read_text(encoding="utf-8"))
 
 
 @cache
-def _environment() -> Environment:
+def _environment(folder: Path = _FOLDER) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER / "templates"),
+        loader=FileSystemLoader([folder / "templates", _FOLDER / "templates"]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["asset"] = _asset
+    environment.globals["asset"] = partial(_asset, folder)
     environment.filters.update(data=_data, grouped="{:,}".format, share=share, percent=percent)
     return environment
 

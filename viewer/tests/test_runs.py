@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from capscope.journal.run_directory import RunDirectory
-from capscope.view.runs import RunActivity, RunFolder
+from capscope_view.runs import RunActivity, RunFolder
 from support.small_runs import draw, small_run
 
 ONE = [[draw((0, 0, 1))], [draw((0, 1, 2), (2, 0, 3))]]
@@ -99,7 +99,7 @@ def test_a_run_that_does_not_change_is_read_once(tmp_path, monkeypatch):
     small_run(tmp_path / "a", ONE)
     folder = RunFolder(tmp_path)
     (first,) = folder.statuses()
-    monkeypatch.setattr("capscope.view.runs.read_progress", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("capscope_view.runs.read_progress", lambda *_: pytest.fail("read"))
     assert folder.statuses() == [first]
 
 

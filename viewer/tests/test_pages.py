@@ -14,8 +14,7 @@ from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.journal import Journal
-from capscope.view.runs import LiveReports, RenderedReport
-from capscope.view.server import require_packages, serving
+from capscope_view.runs import LiveReports, RenderedReport
 from support.small_runs import DARK, draw, execution, small_run
 from support.toy_worlds import slippery_board
 from support.view_client import asked, eventually, request
@@ -260,11 +259,3 @@ def test_a_port_that_is_taken_is_refused(served, runs):
     port = urlsplit(served(runs).address).port
     with pytest.raises(CapscopeError, match=f"cannot listen on port {port}"):
         served(runs, port=port)
-
-
-def test_without_its_packages_the_extra_is_named(monkeypatch, runs):
-    monkeypatch.setattr("capscope.view.server.importlib.util.find_spec", lambda name: None)
-    with pytest.raises(CapscopeError, match=r"needs an extra: pip install .*\[view\]"):
-        require_packages()
-    with pytest.raises(CapscopeError, match="needs an extra"), serving(runs):
-        pass

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from importlib import metadata
 
 import pytest
 
@@ -11,8 +12,6 @@ from capscope import load
 from support.processes import SECONDS, started
 from support.small_runs import draw, small_run
 from support.view_client import asked, eventually, request
-
-pytest.importorskip("starlette", reason="needs the extra view")
 
 COMMAND = [sys.executable, "-m", "capscope"]
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -31,7 +30,7 @@ def test_view_ends_with_ctrl_c(capscope, monkeypatch, tmp_path):
         def wait(self):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("capscope.cli.view.Event", Interrupted)
+    monkeypatch.setattr("capscope_view.command.Event", Interrupted)
     done = capscope("view", tmp_path)
     assert (done.code, done.err) == (0, "stopped\n")
     assert done.out.endswith(" (press Ctrl-C to stop)\n")
@@ -43,11 +42,10 @@ def test_a_folder_that_is_not_there_is_refused(refusal):
 
 
 @pytest.mark.parametrize("command", [("view", "."), ("assess", "blocksworld", "--live")])
-def test_without_its_packages_the_extra_is_named(refusal, monkeypatch, command, tmp_path):
-    from capscope.view import server
-
-    monkeypatch.setattr(server.importlib.util, "find_spec", lambda name: None)
-    assert "needs an extra: pip install" in refusal(*command)
+def test_without_the_package_it_is_named(refusal, monkeypatch, command, tmp_path):
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+    needed = "needs the package capscope-view: pip install 'capscope[view]'"
+    assert needed in refusal(*command)
     assert list(tmp_path.iterdir()) == []
 
 

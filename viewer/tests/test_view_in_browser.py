@@ -6,7 +6,7 @@ import pytest
 
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.journal import Journal
-from capscope.view.server import serving
+from capscope_view.server import serving
 from support.small_runs import DARK, draw, execution, small_run
 
 pytest_plugins = ["support.visits"]

@@ -6,7 +6,7 @@ from contextlib import closing
 from capscope.errors import RunError
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.journal import Journal
-from capscope.view.runs import LiveReports, RenderedReport
+from capscope_view.runs import LiveReports, RenderedReport
 from support.small_runs import DARK, draw, small_run
 from support.view_client import eventually
 

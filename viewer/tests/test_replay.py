@@ -4,7 +4,7 @@ import pytest
 
 from capscope.errors import RunError
 from capscope.problem import Ending
-from capscope.view.replay import PictureBook, capability_names, find_draws, replayed_draw
+from capscope_view.replay import PictureBook, capability_names, find_draws, replayed_draw
 from support.small_runs import draw, execution, small_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -100,7 +100,7 @@ def test_a_problem_is_loaded_once_for_its_pictures(monkeypatch):
         loaded.append((source, wanted))
         return bytes.upper
 
-    monkeypatch.setattr("capscope.view.replay.picture_drawer", drawer)
+    monkeypatch.setattr("capscope_view.replay.picture_drawer", drawer)
     book = PictureBook(True)
     assert [book.of("x")(b"a"), book.of("x")(b"b")] == [b"A", b"B"]
     assert loaded == [("x", True)]
@@ -110,7 +110,7 @@ def test_a_problem_that_cannot_be_loaded_has_no_pictures(monkeypatch):
     def raises(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("capscope.view.replay.picture_drawer", raises)
+    monkeypatch.setattr("capscope_view.replay.picture_drawer", raises)
     assert PictureBook().of("x") is None
 
 

@@ -7,7 +7,6 @@ the assessment, however that ends.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import secrets
 import socket
@@ -19,13 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from capscope.errors import CapscopeError, install_hint
+import uvicorn
 
-if TYPE_CHECKING:
-    from capscope.view.pages import Viewer
-
+from capscope.errors import CapscopeError
+from capscope_view.pages import Viewer
 
 _LOOPBACK = "127.0.0.1"
 _SECONDS_TO_START = 60.0
@@ -33,7 +30,6 @@ _SECONDS_TO_STOP = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_FOR_PAGES = 20.0
 """After the run, for open pages to get its last report."""
-EXTRA = "view"
 
 
 @dataclass(frozen=True)
@@ -51,20 +47,9 @@ class ViewServer:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
-def require_packages() -> None:
-    """Raise if the packages of the extra are missing, and name it."""
-    if any(importlib.util.find_spec(name) is None for name in ("starlette", "uvicorn")):
-        raise CapscopeError(f"the local page needs an extra: {install_hint(EXTRA)}")
-
-
 @contextmanager
 def serving(root: Path, *, port: int = 0, pictures: bool | None = None) -> Iterator[ViewServer]:
     """Serve the runs below a folder on this machine; port 0 picks a free one."""
-    require_packages()
-    import uvicorn
-
-    from capscope.view.pages import Viewer
-
     token = secrets.token_urlsafe(24)
     viewer = Viewer(root, pictures)
     with _listening(port) as listener:
@@ -122,8 +107,7 @@ def companion(run: Path, *, wait_for_pages: bool = True) -> Iterator[str]:
     seconds, unless there is no time for that. After an error or an interruption the viewer ends at
     once.
     """
-    require_packages()
-    command = [sys.executable, "-P", "-m", "capscope.view.server", str(run)]
+    command = [sys.executable, "-P", "-m", "capscope_view.server", str(run)]
     # In a session of its own: Ctrl-C is for the assessment.
     with subprocess.Popen(
         command,

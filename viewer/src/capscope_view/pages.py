@@ -35,8 +35,8 @@ from capscope.report.digest import digest_run
 from capscope.report.page import render, report_page
 from capscope.run import load
 from capscope.sanitize import sanitize
-from capscope.view.replay import PictureBook, capability_names, find_draws, replayed_draw
-from capscope.view.runs import LiveReports, RenderedReport, RunFolder
+from capscope_view.replay import PictureBook, capability_names, find_draws, replayed_draw
+from capscope_view.runs import LiveReports, RenderedReport, RunFolder
 
 HOSTS = ("127.0.0.1", "localhost")
 _HEADERS = (
@@ -50,6 +50,7 @@ _HEADERS = (
 _SECONDS_WATCHED = 4.0
 """A page that asked within this time is open."""
 _LARGEST_NUMBER = 2**62
+_FOLDER = Path(__file__).parent
 
 
 class Viewer:
@@ -99,14 +100,12 @@ class Viewer:
 
     def list_page(self, request: Request) -> Response:
         """Return the list of runs."""
-        page = render(
+        return _page(
             "view_runs.html.j2",
-            ("dom.js", "view.js", "view_runs.js"),
-            served=True,
-            folder=sanitize(str(self.folder.root)),
+            "view_runs.js",
+            root=sanitize(str(self.folder.root)),
             data=self._list(),
         )
-        return HTMLResponse(page)
 
     def list_data(self, request: Request) -> Response:
         """Return the runs as JSON."""
@@ -123,14 +122,12 @@ class Viewer:
         """Return the page around the report of a run."""
         self._path(request)
         status = self.folder.status(request.path_params["run"])
-        page = render(
+        return _page(
             "view_report.html.j2",
-            ("dom.js", "view.js", "view_report.js"),
-            served=True,
+            "view_report.js",
             status=status,
             data={"single": self.folder.is_run},
         )
-        return HTMLResponse(page)
 
     def status(self, request: Request) -> Response:
         """Return how far a run is, and have its report made if that is due."""
@@ -160,14 +157,12 @@ class Viewer:
     def draws_page(self, request: Request) -> Response:
         """Return the page that replays draws."""
         path = self._path(request)
-        page = render(
+        return _page(
             "view_draws.html.j2",
-            ("dom.js", "view.js", "view_draws.js"),
-            served=True,
+            "view_draws.js",
             status=self.folder.status(request.path_params["run"]),
             data={"capabilities": capability_names(path)},
         )
-        return HTMLResponse(page)
 
     def draws_data(self, request: Request) -> Response:
         """Return the latest draws, or those of a capability."""
@@ -178,6 +173,11 @@ class Viewer:
         query, draw = _number(request, "query"), _number(request, "draw")
         place = None if query is None else (query, draw or 0)
         return JSONResponse(replayed_draw(self._path(request), place, self.pictures.of))
+
+
+def _page(template: str, script: str, **values: Any) -> HTMLResponse:
+    scripts = ("dom.js", "view.js", script)
+    return HTMLResponse(render(template, scripts, served=True, folder=_FOLDER, **values))
 
 
 def _number(request: Request, name: str) -> int | None:

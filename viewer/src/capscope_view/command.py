@@ -13,6 +13,7 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import flush_answers, print_json, print_line, write_message
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
+from capscope_view.server import companion, serving
 
 
 def view_runs(
@@ -32,8 +33,6 @@ def view_runs(
     folder = Path(runs)
     if not folder.is_dir():
         raise CapscopeError(f"no folder {runs}; `capscope assess` makes one, or name another")
-    from capscope.view.server import serving
-
     with serving(folder, port=port, pictures=pictures) as server:
         if json:
             print_json({"address": server.address, "folder": str(folder)})
@@ -50,9 +49,12 @@ def view_runs(
 
 @contextmanager
 def live_page(directory: Path, budget: Budget | None) -> Iterator[None]:
-    """Serve a run while the block runs; the address goes to standard error."""
-    from capscope.view.server import companion
+    """Serve a run while the block runs, for `assess --live`.
 
+    Args:
+        directory: The run, which need not exist yet.
+        budget: What the run may spend. With a limit of time, open pages are not waited for.
+    """
     unlimited = budget is None or budget.seconds is None
     with companion(directory, wait_for_pages=unlimited) as address:
         write_message(f"live: {address}")
