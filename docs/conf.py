@@ -20,6 +20,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
+autodoc_default_options = {"undoc-members": True}  # of the classes that show their members
 autodoc_preserve_defaults = True
 # NumPy arrays are shown by the name of their type.
 autodoc_type_aliases = {name: name for name in ("Integers", "Floats", "Mask")}

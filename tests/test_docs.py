@@ -134,9 +134,10 @@ def sections(page, mark):
 
 
 def keys(section):
-    """Return the first column of the first table of a section."""
+    """Return the names in the first column of the first table of a section."""
     rows = re.search(r"^\|---.*\n((?:\|.*\n?)+)", section, re.MULTILINE)
-    return re.findall(r"^\| `([^`]+)`", rows[1], re.MULTILINE)
+    cells = re.findall(r"^\|([^|]*)\|", rows[1], re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 
 FORMATS = PAGES / "formats.md"

@@ -41,6 +41,14 @@ def test_a_row_names_code_that_exists(row):
     assert difference or verdict == "faithful"
 
 
+@pytest.mark.parametrize("line", re.findall("^As printed: .*$", TEXT, re.MULTILINE))
+def test_a_statement_that_is_as_printed_names_code_that_exists(line):
+    named = re.findall(r"\(`([^`]+\.py)`(?:, (\w+))?\)", line)
+    assert named
+    places = {**{mark.strip("()"): place for mark, place in ELSEWHERE.items()}, "": PACKAGE}
+    assert [path for path, mark in named if not any(places[mark].rglob(path))] == []
+
+
 def test_every_setting_that_departs_has_a_row():
     shown = " ".join(difference for _, _, verdict, difference in rows() if verdict == "departure")
     assert [name for name in PAPER if f"`--set {name}`" not in shown] == []

@@ -2,7 +2,8 @@
 
 A page is read from top to bottom like a session at a terminal, in one folder:
 
-- a block with a caption, or a `title` for GitHub, is a file of that name, and is written;
+- a block with a caption, or a `title` for GitHub, is a file of that name, and is written; so is an
+  example that is included with a caption;
 - a `console` block has commands after `$`, each followed by its output;
 - a `pycon` block is a session at the Python prompt;
 - other blocks are only read: `text` is for outlines, `sh` for what a test must not do (install).
@@ -92,12 +93,23 @@ def blocks(page: Path) -> Iterator[Block]:
         while language != info.strip() and re.match(r":\w|$", lines[head]):
             head += 1
         caption = re.search(r"^:caption: (.*)$", "\n".join(lines[:head]), re.MULTILINE)
+        text = "\n".join(lines[head:])
+        if info.startswith("{literalinclude}"):
+            language, text = "python", _included(page, info.split()[1], token.content)
+            caption = re.search(r"^:caption: (.*)$", token.content, re.MULTILINE)
         yield Block(
             language,
             caption[1] if caption else title.strip('"') or None,
-            "\n".join(lines[head:]),
+            text,
             token.map[0] + 1 + head,
         )
+
+
+def _included(page: Path, path: str, options: str) -> str:
+    """Return the lines of a Python file that a page includes."""
+    first = re.search(r"^:lines: (\d+)-$", options, re.MULTILINE)
+    lines = (page.parent / path).read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(lines[int(first[1]) - 1 if first else 0 :])
 
 
 def exchanges(block: Block) -> list[Exchange]:
