@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import pydoc
 import re
 import subprocess
@@ -95,6 +96,31 @@ def test_the_reference_has_every_public_name(module, site):
     ids = Page(site / "reference" / "python.html").ids
     known = {name.rpartition(".")[2] for name in ids if name.startswith("capscope.")}
     assert [name for name in module.__all__ if name not in known | ALIASES] == []
+
+
+def public_functions():
+    """Yield the functions of the reference, and the methods of `Run` that take arguments."""
+    text = (PAGES / "reference" / "python.md").read_text(encoding="utf-8")
+    module = "capscope"
+    for kind, name in re.findall(r"^\.\. (currentmodule|autofunction):: (\S+)$", text, re.M):
+        if kind == "currentmodule":
+            module = name
+        else:
+            yield name, pydoc.locate(name if name.startswith("capscope.") else f"{module}.{name}")
+    for name, method in inspect.getmembers(capscope.Run, inspect.isfunction):
+        if not name.startswith("_") and len(inspect.signature(method).parameters) > 1:
+            yield f"Run.{name}", method
+
+
+def test_a_public_function_says_what_it_takes_and_returns():
+    lacking = []
+    for name, function in public_functions():
+        signature, text = inspect.signature(function), inspect.getdoc(function)
+        missing = [p for p in signature.parameters if p != "self" and f"\n    {p}: " not in text]
+        if signature.return_annotation not in (None, "None") and "\nReturns:\n" not in text:
+            missing.append("Returns")
+        lacking += [f"{name}: {part}" for part in missing]
+    assert lacking == []
 
 
 def imports_of(code):

@@ -47,7 +47,11 @@ ENTRY_POINTS = "capscope.problems"
 
 
 def registered_problems() -> dict[str, RegisteredProblem]:
-    """Return every problem known by name, those of other packages included."""
+    """Return every problem known by name.
+
+    Returns:
+        The problems by name, those of other packages included.
+    """
     problems = {problem.name: problem for problem in PLANNING_PROBLEMS}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         problems.setdefault(entry.name, _registered(entry))
@@ -153,7 +157,14 @@ def record_file_digest(journal: Journal, source: str) -> None:
 
 
 def load_problem(source: str) -> Problem:
-    """Load a problem by name, with options, `file.py:factory` or `domain.pddl:problem.pddl`."""
+    """Load a problem.
+
+    Args:
+        source: A name, also with options; `file.py:factory` or `domain.pddl:problem.pddl`.
+
+    Returns:
+        The problem.
+    """
     left, colon, right = source.rpartition(":")
     if colon and left.endswith(".pddl"):
         return planning_problem(Path(left), Path(right), Path(right).stem, Limits())

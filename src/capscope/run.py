@@ -73,15 +73,20 @@ class Run(RunFacts):
         return self.path / REPORT
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader must know before the model; for most runs there is nothing."""
+        """Yield the sentences to read before the model; most runs have none."""
         from capscope.report.notes import run_notes
 
         return run_notes(self)
 
     def within(self, executions: int | None = None, *, simulator_steps: int | None = None) -> Run:
-        """Return the run as it was after the last query that ended within this much.
+        """Return the run as it was after the last query that ended within some limits.
 
-        The steps of discovery count, as in `usage`.
+        Args:
+            executions: The largest number of executions; None for no limit.
+            simulator_steps: The largest number of steps, including those of discovery.
+
+        Returns:
+            A run that knows only what was seen until then.
         """
         if simulator_steps is not None:
             simulator_steps -= self.meta.discovery_usage.simulator_steps
@@ -91,9 +96,13 @@ class Run(RunFacts):
         return Run(self.path, self.meta, table, graph, temporary=self._temporary)
 
     def show(self, capability: str | None = None) -> PreformattedText:
-        """Return when a capability does what, as text; all of them if none is named.
+        """Return the rules of capabilities as text.
 
-        A pattern like `on(*,b)` names those that it matches.
+        Args:
+            capability: A capability, or a pattern like `on(*,b)`; all of them unless given.
+
+        Returns:
+            The text that `capscope show` prints.
         """
         from capscope.report.notebook import ShownRates, shown_capabilities, shown_model
 
@@ -108,7 +117,14 @@ class Run(RunFacts):
         return {}
 
     def explain(self, query: int | None = None) -> Explanation:
-        """Return what a query asked and why, and what it taught; the last one if none is named."""
+        """Explain what a query asked and why, and what was learned from it.
+
+        Args:
+            query: Its number, from 0; the last one unless given.
+
+        Returns:
+            The explanation that `capscope explain` prints.
+        """
         from capscope.insight.explanation import explain
 
         if query not in self._explanations:
@@ -124,7 +140,7 @@ class Run(RunFacts):
     def diff(
         self, *, baseline: Run | str | Path, error_rate: float = 0.05, any_position: bool = False
     ) -> Comparison:
-        """Return in what this run differs from a baseline, as far as the evidence supports it.
+        """Return the differences from a baseline that the evidence supports.
 
         The baseline, the older version, is A; this run is B. What it can no longer do was lost.
 
@@ -132,6 +148,9 @@ class Run(RunFacts):
             baseline: The run to compare with, or its directory.
             error_rate: The probability of any difference between two identical agents, at most.
             any_position: Whether to take draws from different simulator positions as equal.
+
+        Returns:
+            The differences, and what could not be compared.
         """
         from capscope.insight.diff import compare_runs
 
@@ -140,12 +159,16 @@ class Run(RunFacts):
         return compare_runs(earlier, self, error_rate=error_rate, any_position=any_position)
 
     def plan(self, goal: str, *, start: str | None = None, inferred: bool | None = None) -> Plan:
-        """Plan: the most reliable policy of capabilities for a goal.
+        """Return the most reliable policy of capabilities for a goal; needs the extra `plan`.
 
-        `goal` is a conjunction of literals. `start` is one too, or a state as in model.json;
-        without it the plan begins where the run did. Steps are pairs that were tried. If none of
-        these lead to the goal, or with `inferred=True`, they may also be pairs that the model
-        infers; with `inferred=False` never. Needs the extra `plan`.
+        Args:
+            goal: A conjunction of literals, or several joined by `or`.
+            start: A conjunction, or a state as in model.json; where the run began unless given.
+            inferred: Whether steps may be pairs that the model infers; by default only if no tried
+                path leads to the goal.
+
+        Returns:
+            The plan, also if no path is known (`found`).
         """
         from capscope.insight.planning import plan_for
         from capscope.insight.planning.goal import Goal, matching_states
@@ -170,7 +193,15 @@ class Run(RunFacts):
     ) -> Trial:
         """Execute a plan with the agent, from positions kept of its start; nothing is recorded.
 
-        `problem` and `trust` are as in `resume`; `listener` is called per try.
+        Args:
+            plan: A plan of this run.
+            settings: How many times to try, and how long.
+            problem: As in `resume`.
+            trust: As in `resume`.
+            listener: Called after each try.
+
+        Returns:
+            The tries, compared with the prediction.
         """
         from capscope.insight.planning.trial import Trial, attempt_plan
 
@@ -198,8 +229,15 @@ class Run(RunFacts):
     ) -> dict[str, Any]:
         """Compare the model with the agent: with the exact truth if known, and with samples.
 
-        The samples are kept in the folder `datasets` beside the run directory; `workers` execute
-        their sequences. `problem` and `trust` are as in `resume`.
+        Args:
+            measure: What to compare, and with how many samples.
+            problem: As in `resume`.
+            trust: As in `resume`.
+            progress: Called while sequences are sampled.
+            workers: Number of workers that execute the sequences, or how to start them.
+
+        Returns:
+            The object that `capscope evaluate --json` prints.
         """
         from capscope.insight.evaluation.evaluate import Measure, evaluate_run
         from capscope.insight.evaluation.sample import silent
@@ -221,8 +259,13 @@ class Run(RunFacts):
     ) -> str | dict[str, str | bytes]:
         """Return the model, or the whole run, in a format of `capscope.export.FORMATS`.
 
-        A format of one text gives the text, others a file content for each file name. With `to`,
-        the file, or the directory of the files, is written as well.
+        Args:
+            format: The name of the format.
+            to: A file, or a directory for formats of several files, to write as well.
+            options: The options of the format.
+
+        Returns:
+            The text, or the content of each file by name.
         """
         from capscope.export import export_run
 
@@ -237,10 +280,15 @@ class Run(RunFacts):
 
     @only_by_itself()
     def report(self, output: str | Path | None = None, *, pictures: bool | None = None) -> Path:
-        """Write the report of the run, and return where it is.
+        """Write the report of the run.
 
-        Pictures of states need the problem, and loading a problem runs its code. By default that is
-        done only for problems with a name whose options name no file, if they can be loaded here.
+        Args:
+            output: The file; `report.html` in the run directory unless given.
+            pictures: Whether to draw states, which loads the problem and runs its code. By default
+                only for installed problems whose options name no file.
+
+        Returns:
+            The path of the report.
         """
         from capscope.report.page import write_report
 
@@ -259,9 +307,16 @@ class Run(RunFacts):
     ) -> Run:
         """Continue the run; only budget and workers may differ from what it was started with.
 
-        `problem` is needed for a run that was not started with the name of a problem. A run
-        directory may come from somebody else: a file that it names is loaded only if it was named
-        in this process before, is named as `problem`, or with `trust`.
+        Args:
+            problem: Needed for a run that was not started with the name of a problem.
+            trust: Whether to load a file that only the run directory names; the directory may come
+                from someone else.
+            budget: The new limits; those of the run unless given.
+            listener: Called with each event.
+            workers: The number of workers, or how to start them.
+
+        Returns:
+            The run as it was when it stopped again.
         """
         given = GivenProblem(problem, trust or self._trusted)
         return _resume(self.path, given, budget, listener, workers, self._temporary)
@@ -283,7 +338,14 @@ class Run(RunFacts):
 
 
 def load(directory: str | Path) -> Run:
-    """Load a run, finished or not, as it is at this moment; its problem is not needed."""
+    """Load a run, finished or not, as it is at this moment; its problem is not needed.
+
+    Args:
+        directory: The run directory.
+
+    Returns:
+        The run.
+    """
     path = Path(directory)
     begin_phase(f"reading {path}")
     stamp = journal_stamp(path)
@@ -312,11 +374,22 @@ def assess(
     listener: Listener = ignore,
     workers: int | WorkerSettings = 1,
 ) -> Run:
-    """Assess an agent; `problem` is a `Problem`, a function that makes one, or a name.
+    """Assess an agent.
 
-    A name is anything that `capscope assess` takes. With `run`, everything is kept in that
-    directory, and `resume` continues it; without, the record lives as long as the returned object.
-    `workers` draws of a query are made in parallel, each on a copy of the problem.
+    Args:
+        problem: A `Problem`, a function that makes one, or a name as for `capscope assess`.
+        strategy: The name of a strategy.
+        seed: Seeds all randomness.
+        settings: The settings; defaults unless given.
+        budget: The limits; none unless given.
+        run: The directory to keep the run in, for `load` and `resume`. Without it, the record lives
+            as long as the returned object.
+        listener: Called with each event.
+        workers: The number of draws to make in parallel, each on a copy of the problem, or how to
+            start the workers.
+
+    Returns:
+        The run as it was when it stopped.
     """
     begun, where = time.monotonic(), _worker_settings(workers)
     whole = TimeLimit.of(begun, None if budget is None else budget.seconds)
@@ -351,9 +424,16 @@ def resume(
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
-    `problem` is needed for a run that was not started with the name of a problem. A run directory
-    may come from somebody else: a file that it names is loaded only with `trust`, or if it is named
-    as `problem`.
+    Args:
+        run: The run directory.
+        problem: As in `Run.resume`.
+        trust: As in `Run.resume`.
+        budget: As in `Run.resume`.
+        listener: As in `Run.resume`.
+        workers: As in `Run.resume`.
+
+    Returns:
+        The run as it was when it stopped again.
     """
     return _resume(Path(run), GivenProblem(problem, trust), budget, listener, workers, None)
 

@@ -9,7 +9,14 @@ _MASK = (1 << 64) - 1
 
 
 def child_seed(seed: int, *place: int) -> int:
-    """Derive a 64-bit seed from a parent seed and a place below it.
+    """Derive a seed from a parent seed and a place below it.
+
+    Args:
+        seed: The parent seed.
+        place: Numbers that identify the place, such as query and draw.
+
+    Returns:
+        A seed of 64 bits.
 
     >>> child_seed(0, 3, 7) == child_seed(0, 3, 7)
     True

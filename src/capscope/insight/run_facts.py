@@ -265,7 +265,7 @@ class RunFacts:
         return None
 
     def findings(self) -> list[Finding]:
-        """Return what a user should know about the agent, the most harmful first."""
+        """Return the findings about the agent, the most harmful first."""
         return self._findings
 
     @cached_property
@@ -287,7 +287,11 @@ class RunFacts:
     def find_hazards(self, hazards: Sequence[str]) -> tuple[HazardResult, ...]:
         """Return what is known about hazards, whether or not the run searched for them.
 
-        All bounds hold together with the confidence of the run.
+        Args:
+            hazards: Written as for `capscope assess --hazard`.
+
+        Returns:
+            A result for each; all bounds hold together with the confidence of the run.
         """
         words = self.graph.vocabulary
         return find_hazards(self, [Hazard.parse(text, words) for text in dict.fromkeys(hazards)])
@@ -299,9 +303,9 @@ class RunFacts:
             yield opened.journal
 
     def replay(self) -> Iterator[tuple[Usage, StateGraph]]:
-        """Yield what was spent and what was known after each query.
+        """Yield the usage and the state graph after each query.
 
-        It is the same graph each time, updated in place. It has every capability from the start.
+        The graph is updated in place and has every capability from the start.
         """
         graph = initial_graph(self.meta, self.capabilities)
         usages = self.executions.queries.running_usage(self.meta.discovery_usage)

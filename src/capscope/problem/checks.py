@@ -60,7 +60,16 @@ Visits = Sequence[Visit]
 def check_problem(
     problem: Problem, seed: int = 0, elsewhere: RestoreElsewhere | None = None
 ) -> list[CheckFailure]:
-    """List what is wrong with a problem; `elsewhere` also checks its snapshots in a process."""
+    """Look for mistakes in a problem.
+
+    Args:
+        problem: The problem.
+        seed: Seeds the random steps.
+        elsewhere: Restores a snapshot in another process, to check that too.
+
+    Returns:
+        The mistakes found; none if the list is empty.
+    """
     visits: list[Visit] = []
     before = inspection.global_generators()
 
@@ -278,7 +287,15 @@ def _generators_are_reseeded(problem: Problem, visits: Visits, seed: int) -> str
 
 
 def notes_on(problem: Problem, seed: int = 0) -> list[str]:
-    """Return what is not wrong with a problem, but may surprise its user."""
+    """Return facts about a problem that are correct but may surprise its user.
+
+    Args:
+        problem: The problem.
+        seed: Seeds the random steps.
+
+    Returns:
+        A sentence for each.
+    """
     notes = [
         note
         for part in (problem.simulator, problem.agent, problem.abstraction)

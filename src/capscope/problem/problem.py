@@ -259,7 +259,14 @@ class Problem:
 
 
 def picture_of(problem: Problem) -> Callable[[Snapshot], bytes] | None:
-    """Return a function that draws a position as a PNG; None if the simulator cannot draw."""
+    """Return the function that draws positions of a problem.
+
+    Args:
+        problem: The problem.
+
+    Returns:
+        A function from a snapshot to a PNG; None if the simulator cannot draw.
+    """
     simulator = problem.simulator
     return simulator.picture if isinstance(simulator, DrawsPictures) else None
 

@@ -55,8 +55,17 @@ def assert_capability(
 
     A run in which the agent changed, or never changed anything, supports no claim. The claim is
     about the states seen in which `when` holds and the intent does not: about the mean over those
-    in which it was tried, with equal weights however often each was drawn; or, with
-    `in_every_state`, about each of them.
+    in which it was tried, with equal weights.
+
+    Args:
+        model: A run, its state graph, a run directory, or a problem to run.
+        capability: The intent.
+        when: A conjunction, or its literals.
+        at_least: The probability to show.
+        confidence: A false claim passes with probability 1 - `confidence` at most.
+        in_every_state: Whether the claim is about each state instead of the mean.
+        margin: Of the sequential test; only for a problem.
+        seed: Of the executions; only for a problem.
     """
     __tracebackhide__ = True
     _check("at_least", at_least, confidence)
@@ -86,8 +95,16 @@ def assert_no_side_effect(
     """Assert that asking for an intent causes a literal with at most the given probability.
 
     The claim is about the states seen in which `when` holds and neither the literal nor the intent
-    does: about the mean over those in which it was tried, with equal weights however often each was
-    drawn. Dead ends, in which nothing ever changed whatever was asked, are excluded.
+    does: about the mean over those in which it was tried, with equal weights. Dead ends, in which
+    no request ever changed anything, are excluded.
+
+    Args:
+        model: A run, its state graph or a run directory.
+        capability: The intent that is asked for.
+        literal: The side effect.
+        when: A conjunction, or its literals.
+        at_most: The probability to show.
+        confidence: A false claim passes with probability 1 - `confidence` at most.
     """
     __tracebackhide__ = True
     graph = _graph_of(model)
@@ -116,6 +133,11 @@ def assert_no_loss(
 
     It fails if the evidence shows a loss, and if no comparison was possible. What is unknown in one
     of the runs is not a loss.
+
+    Args:
+        before: The baseline, or its directory.
+        after: The run to check, or its directory.
+        error_rate: The probability of failing for two identical agents, at most.
     """
     __tracebackhide__ = True
     earlier = before if isinstance(before, Run) else load(before)
@@ -141,10 +163,14 @@ def assert_never(
 ) -> None:
     """Assert that a hazard never happened and that its rate in use is bounded.
 
-    It fails if the hazard happened in any execution of the run that did not ask for it (with
-    `even_if_asked`, in any at all), and if the draws of the audit do not bound its probability per
-    execution. `hazard` is written as for `capscope assess --hazard`; a run that was told of it has
-    searched for it.
+    It fails if the hazard happened, and if the executions of the audit do not bound its rate.
+
+    Args:
+        run: A run or a run directory.
+        hazard: Written as for `capscope assess --hazard`; a run that was given it searched for it.
+        at_most: The rate per execution to show.
+        confidence: A false claim passes with probability 1 - `confidence` at most.
+        even_if_asked: Whether executions that asked for the hazard count too.
     """
     __tracebackhide__ = True
     _check("at_most", at_most, confidence)

@@ -70,11 +70,21 @@ def gymnasium_problem(
 ) -> Problem:
     """Make a problem of an environment, a label function and a policy.
 
-    `make` makes the environment, or is the id of a registered one. `label` receives the
-    observation, the environment inside all wrappers and the last `step` (its `reward`,
-    `terminated`, `truncated`), or only the first of these, and returns the atoms that hold, as
-    texts like `"at(c3)"`, or a dict from such texts to whether they hold. `restore` is `"replay"`,
-    `"native"`, `"copy"`, or a `Replay`, `Native` or `Copy`.
+    Args:
+        make: Makes the environment, or the id of a registered one.
+        vocabulary: The predicates and objects.
+        label: A function of the observation, the environment inside all wrappers and the last
+            `step` (its `reward`, `terminated`, `truncated`), or of the first of these. It returns
+            the atoms that hold, as texts like `"at(c3)"`, or a dict from such texts to whether they
+            hold.
+        policy: A function of observation, intent and random generator, or of the first of these; a
+            model with `predict`; a mapping from intents to policies; or an agent with `begin`.
+        restore: `"replay"`, `"native"`, `"copy"`, or a `Replay`, `Native` or `Copy`.
+        limits: When an execution ends.
+        options: Of the simulator.
+
+    Returns:
+        The problem.
     """
     if isinstance(restore, str) and restore not in _RESTORING:
         raise ProblemError(f"restore must be {' or '.join(map(repr, _RESTORING))}, not {restore!r}")

@@ -87,7 +87,14 @@ class LlmClient:
     ) -> Completion:
         """Return the answer to a conversation for one call, from the cache if possible.
 
-        Put the constant part of the messages first: servers cache prompt prefixes.
+        Args:
+            messages: The conversation; constant parts first, because servers cache prompt prefixes.
+            sampling: Temperature and limits.
+            call: The place of the call in the run.
+            allowance: Pays for the call.
+
+        Returns:
+            The answer.
         """
         allowance = allowance or Allowance()
         allowance.check_tokens()
@@ -110,9 +117,15 @@ class LlmClient:
     ) -> list[TokenScores]:
         """Return the `top` most likely first tokens of the answer to each prompt.
 
-        Prompts that are not in the cache are asked side by side, as far as `concurrency` allows.
-        They are one call for the allowance: checked before, paid for after it. Put what the prompts
-        share first.
+        Prompts that are not in the cache are sent in parallel, as far as `concurrency` allows.
+
+        Args:
+            prompts: The conversations; shared parts first.
+            top: The number of tokens.
+            allowance: Pays for all prompts as one call.
+
+        Returns:
+            The scores of each prompt.
         """
         allowance = allowance or Allowance()
         allowance.check_tokens()
@@ -313,9 +326,13 @@ _shared_lock = Lock()
 
 
 def shared_client(settings: LlmSettings) -> LlmClient:
-    """Return this process's client for these settings.
+    """Return this process's client, so that the limit on concurrent calls applies to all workers.
 
-    Each worker has its own problem, but the limit on concurrent calls applies to all of them.
+    Args:
+        settings: The server and the model.
+
+    Returns:
+        The same client for equal settings.
     """
     with _shared_lock:
         if settings not in _shared:

@@ -55,7 +55,15 @@ def shipped_files(name: str) -> ProblemFiles:
 
 
 def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
-    """Read and compile two files; raise `DomainFileError` with path and line for a mistake."""
+    """Read and compile two files; raise `DomainFileError` with path and line for a mistake.
+
+    Args:
+        domain_path: The domain.
+        problem_path: The problem; its goal is ignored.
+
+    Returns:
+        The ground task.
+    """
     try:
         from capscope.adapters.pddl.grounding import compile_task
     except ModuleNotFoundError as error:
@@ -68,7 +76,18 @@ def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
 def planning_problem(
     domain: Path, problem: Path, name: str, limits: Limits, description: str = ""
 ) -> Problem:
-    """Pair a PPDDL task with the LAO* agent; its truth is known."""
+    """Pair a PPDDL task with the LAO* agent; its truth is known.
+
+    Args:
+        domain: The file of the domain.
+        problem: The file of the problem.
+        name: The name of the new problem.
+        limits: When an execution ends.
+        description: A short description.
+
+    Returns:
+        The problem.
+    """
     from capscope.adapters.pddl.lao_star import LaoStarAgent
 
     task = load_task(domain, problem)

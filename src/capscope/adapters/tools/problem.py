@@ -80,10 +80,16 @@ class GroundedAsk:
 
 
 def ask(intent: str, *phrasings: str, also: Sequence[str] = ()) -> Ask:
-    """Say how to ask for an intent, in one or several phrasings.
+    """Declare how to ask for an intent.
 
-    `also` lists the consequences that belong to the intent and are no side effects; `*` stands for
-    any object: `also=["read(*)"]`.
+    Args:
+        intent: An intent with variables, such as `archived(m)`.
+        phrasings: One or several prompts in which `{m}` stands for the object.
+        also: Consequences that belong to the intent and are not side effects; `*` stands for any
+            object, as in `read(*)`.
+
+    Returns:
+        An ask for `tool_problem`.
     """
     if not phrasings:
         raise ProblemError(f"the ask for {intent} needs at least one phrasing")
@@ -182,7 +188,7 @@ class StateAbstraction:
 
 
 ToolAgent = Callable[..., Any]
-"""A function of (prompt, tools, llm), of which it may take the first ones."""
+"""A function of (prompt, tools, llm), or of the first of these."""
 
 
 Phrasings = typing.Literal["drawn", "factor"]
@@ -204,11 +210,22 @@ def tool_problem(
 ) -> Problem:
     """Return the problem of an agent that is asked to do things with tools.
 
-    `predicates` maps `archived(mail)` to a function of the state and the objects; `objects` maps a
-    type to the names of its objects. `agent` runs its own loop; without one, the built-in agent
-    calls `model` (default: the model that the environment names) with `settings`. Each attempt
-    draws one of the phrasings of its ask; as a `factor`, resets draw it and it is an atom,
-    `wording(2)`, so that conditions can name it (assess with several `--resets`).
+    Args:
+        world: The state and the tools.
+        predicates: Maps `archived(mail)` to a function of the state and the objects.
+        objects: Maps a type to the names of its objects.
+        asks: What the agent is asked for, and in which words.
+        agent: A function that runs its own loop; the built-in agent unless given.
+        model: The name of the language model; the environment names it unless given.
+        settings: Of the built-in agent.
+        max_tool_calls: The largest number of tool calls in an execution.
+        phrasings: `drawn` for each execution; as a `factor`, resets draw the phrasing and it is an
+            atom, `wording(2)`, that conditions can name (assess with several `--resets`).
+        hazards: Events that must not happen.
+        name: The name of the problem.
+
+    Returns:
+        The problem.
     """
     wordings = max((len(one.phrasings) for one in asks), default=0)
     if not wordings:

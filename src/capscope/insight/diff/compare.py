@@ -85,9 +85,16 @@ class _Question:
 def compare_runs(
     a: Run, b: Run, *, error_rate: float = ERROR_RATE, any_position: bool = False
 ) -> Comparison:
-    """Compare run B with A; differences describe the change from A to B.
+    """Compare two runs.
 
-    With `any_position`, all positions of the simulator that share a symbolic state count as equal.
+    Args:
+        a: The baseline.
+        b: The run that is described relative to it.
+        error_rate: The probability of any difference between two identical agents, at most.
+        any_position: Whether all positions that share a symbolic state count as equal.
+
+    Returns:
+        The differences, and what could not be compared.
     """
     mine, theirs = RunData.of(a), RunData.of(b)
     return compare_data(mine, theirs, error_rate=error_rate, any_position=any_position)

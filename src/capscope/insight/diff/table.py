@@ -75,7 +75,16 @@ class RunTable:
 def table_of(
     runs: Sequence[RunData], *, error_rate: float = ERROR_RATE, any_position: bool = False
 ) -> RunTable:
-    """Compare several runs in the given order."""
+    """Compare three or more runs in the given order.
+
+    Args:
+        runs: The data of the runs (`RunData.of`).
+        error_rate: The probability of any difference between identical agents, at most.
+        any_position: Whether all positions that share a symbolic state count as equal.
+
+    Returns:
+        A row for each capability, and the comparisons behind it.
+    """
     if len(runs) < 3:
         raise CapscopeError(f"a table needs at least three runs, not {len(runs)}")
     pairs = [*pairwise(runs), (runs[0], runs[-1])]

@@ -104,7 +104,7 @@ def find_findings(
     use_length: int = Settings().use_length,
     kinds: Sequence[FindingKind] | None = None,
 ) -> list[Finding]:
-    """List the findings in what was learned, the most harmful first.
+    """Return the findings in what was learned, the most harmful first.
 
     Args:
         graph: Everything that was seen.
@@ -113,6 +113,9 @@ def find_findings(
         drift: How the agent changed during the run, if it did.
         use_length: The number of requests in a row that use is modelled as.
         kinds: The kinds of findings to look for; all registered ones unless given.
+
+    Returns:
+        The findings.
     """
     context = FindingContext(
         graph, beginnings=beginnings, endings=endings, drift=drift, use_length=use_length
