@@ -15,7 +15,7 @@ What the agent experiences is biased, as training data often are:
 - Pile 1 is stocked whenever an episode starts, pile 2 in some of them only.
 - Dishes are only fetched while something cooks.
 
-Neither level sees the stocks. Nobody tells the agent to go to pile 1, or to cook before it takes a
+Neither level sees the stocks. No reward makes the agent go to pile 1, or cook before it takes a
 dish; it never had a reason to do otherwise.
 
 Everything is plain arithmetic on one random stream, so a seed gives the same values on any machine.

@@ -48,7 +48,7 @@ from capscope_experiments.saved_runs import (
 CURVE = "curve.json"
 _UNLIMITED = 10**9
 _PAIRS_PER_EXECUTION = 500
-"""A model that generalizes is first evaluated when there is an execution for so many pairs."""
+"""A model that generalizes is first evaluated at one execution per this number of pairs."""
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the run has reached its agreement

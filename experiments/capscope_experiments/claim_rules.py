@@ -61,7 +61,7 @@ def verdict_of(holds: bool | None, substitute: bool = False) -> Verdict:
 
 @dataclass(frozen=True)
 class FewerSteps:
-    """A strategy reaches a level with so many times fewer simulator steps than Random Query."""
+    """A strategy reaches a level with fewer simulator steps than Random Query, by a factor."""
 
     problem: str
     strategy: str
@@ -90,7 +90,7 @@ def _missed(ratio: float) -> str:
 
 @dataclass(frozen=True)
 class MoreAgreement:
-    """A strategy has so many times the agreement of Random Query after the same steps."""
+    """A strategy has a multiple of the agreement of Random Query after the same steps."""
 
     problem: str
     strategy: str
@@ -316,7 +316,7 @@ def _listed(found: Changes) -> str:
 
 @dataclass(frozen=True)
 class RunTime:
-    """A run of a strategy takes at most so many hours."""
+    """A run of a strategy takes at most a number of hours."""
 
     problems: tuple[str, ...]
     hours: float

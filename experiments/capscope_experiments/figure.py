@@ -144,7 +144,7 @@ def legible(curves: Sequence[Curve], *, as_printed: bool = False) -> list[Curve]
 
 
 def _panels(number: int) -> tuple[Any, list[Any]]:
-    """Return a figure with so many axes, three in a row."""
+    """Return a figure with a number of axes, three in a row."""
     columns = min(3, number)
     rows = math.ceil(number / columns)
     figure, axes = pyplot().subplots(

@@ -103,7 +103,7 @@ class Durations:
         self.done += 1
 
     def seconds_left(self, elapsed: float) -> float | None:
-        """Estimate the time for all other jobs, of which `elapsed` seconds have passed."""
+        """Estimate the time for all other jobs; `elapsed` seconds of it have passed."""
         if not self.done:
             return None
         overall = statistics.fmean(s for kind in self._seconds.values() for s in kind)

@@ -266,7 +266,7 @@ class Fidelity:
     close: float
     """The share of them whose probabilities are all within 0.05 of the truth."""
     missing: float
-    """The share of them that lack an outcome of probability 0.1 or more."""
+    """The fraction of them that lack an outcome of probability 0.1 or more."""
 
 
 def fidelity(model: CapabilityModel, truth: TrueModel) -> Fidelity:

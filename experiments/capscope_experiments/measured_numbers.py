@@ -1,7 +1,7 @@
 """The numbers of the result files, for tables and sentences about all experiments.
 
 A label such as `mcqs-s, --paper` is a strategy with its variants; their order does not matter. A
-file, a row or a column that is missing is no error: the number is None then.
+file, a row or a column that is missing is not an error: the number is None then.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def resume_command(directory: Path, source: str) -> str:
 def refuse_files(source: str) -> None:
     """Raise if loading the problem that a run directory names opens a file that it names.
 
-    A run directory may come from somebody else. Problems with a name are installed code. A Python
+    A run directory may come from someone else. Problems with a name are installed code. A Python
     file is run; any other file may be one that should not be read, or a pipe that never ends.
     """
     files = source_files(source)

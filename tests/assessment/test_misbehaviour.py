@@ -210,7 +210,7 @@ class OffTheBoard(Seen):
 @pytest.mark.parametrize("state", [-1, 1 << 40, 1.0, None, "lit(a)", True, frozenset()])
 def test_what_is_no_state_over_the_vocabulary_is_an_error_in_one_line(tmp_path, state):
     problem = replace(board_problem(), abstraction=OffTheBoard(state))
-    with pytest.raises(ProblemError, match="which is no state over the"):
+    with pytest.raises(ProblemError, match="which is not a state over the"):
         assess(problem, run=tmp_path / "run", budget=Budget(queries=1))
     assert not (tmp_path / "run").exists()
 

@@ -519,7 +519,7 @@ def test_a_file_of_a_run_that_is_not_regular_is_refused(run, tmp_path, name, kin
 
 def test_a_rollback_file_beside_a_journal_is_refused(run):
     (run / "journal.sqlite-journal").write_bytes(b"")
-    with pytest.raises(RunError, match="is no part of a run"):
+    with pytest.raises(RunError, match="is not part of a run"):
         RunDirectory.open(run, read_only=True)
 
 

@@ -1,4 +1,4 @@
-"""How far the odds of a type count for one of its pairs."""
+"""How far the probabilities of a type count for one of its pairs."""
 
 import math
 import random

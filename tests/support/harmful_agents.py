@@ -155,7 +155,7 @@ def warehouse_problem(breaks):
 
 
 def doors_problem():
-    """Return two doors of which the agent unlocks one whenever it locks the other."""
+    """Return two doors; the agent unlocks one whenever it locks the other."""
     other = {"front": "back", "back": "front"}
     words = Vocabulary([Predicate("locked", ("door",))], dict.fromkeys(other, "door"))
 

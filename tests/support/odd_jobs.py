@@ -78,7 +78,7 @@ class Waiting(Named):
     fifo: Path | None = None
 
     def __call__(self, report):
-        signal.alarm(SECONDS)  # nobody ends it if the test itself was killed
+        signal.alarm(SECONDS)  # ends it even if the test itself was killed
         report("waiting")
         if self.fifo:
             self.fifo.write_text(str(os.getpid()))

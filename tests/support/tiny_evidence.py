@@ -11,12 +11,12 @@ SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)
 
 
 def sure_of(rules, delta=SETTINGS.delta):
-    """Return the standard errors within which so many rules all lie with probability 1 − δ/3."""
+    """Return the standard errors within which all rules lie with probability 1 − δ/3."""
     return norm.isf(delta / 3 / max(rules, 1) / 2)
 
 
 def coin(*counts):
-    """Return a block of effects that were seen so often."""
+    """Return a block of effects with their counts."""
     group = OutcomeGroup(tuple(Effect(i, 0) for i in range(len(counts))))
     group.counts, group.total = list(counts), sum(counts)
     return group

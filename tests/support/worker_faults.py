@@ -17,7 +17,7 @@ HUNG = 100.0
 
 
 def arm(folder, fault, times=None):
-    """Let a fault happen so many times, in whatever process; at every attempt if None."""
+    """Let a fault happen a number of times, in any process; at every attempt if None."""
     if times is None:
         (Path(folder) / "always").touch()
     for number in range(times or 1000):

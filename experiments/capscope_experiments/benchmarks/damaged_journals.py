@@ -1,8 +1,8 @@
 """Damaged journals: each is refused with one line, or answers as if nothing had happened.
 
 Damage is what disks and programs do by mistake: flipped bits, overwritten and missing blocks, wrong
-values, missing rows, tables of somebody else. In every fourth journal the values are wrong and the
-checksums right, as if somebody had meant it: it may answer anything, but not fail.
+values, missing rows, foreign tables. In every fourth journal the values are wrong and the
+checksums right, as if on purpose: it may answer anything, but not fail.
 """
 
 import json

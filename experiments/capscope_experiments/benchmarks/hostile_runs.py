@@ -1,6 +1,6 @@
 """Hostile run directories, and mutated copies of the files for people in them.
 
-Somebody sends you a run directory. Whatever is in it, a command that reads it, `resume` and
+A run directory comes from someone else. Whatever is in it, a command that reads it, `resume` and
 `evaluate` end in limited time with an answer or one line, run no code from it, and write nothing
 but the files of the run.
 """
@@ -125,7 +125,7 @@ HOSTILE: dict[str, Change] = {
     "a Python file by a relative path": _meta("identity", source="evil.py:make"),
     "a device as a domain": _meta("identity", source="/dev/zero.pddl:/dev/zero.pddl"),
     "a strategy that does not exist": _meta("identity", strategy="../evil"),
-    "a seed that is no number": _meta("identity", seed="x" * 1000),
+    "a seed that is not a number": _meta("identity", seed="x" * 1000),
     "a horizon without end": _meta("identity", horizon=2**60),
     "settings out of bounds": _meta("identity", settings={"draws": -5}),
     "twelve arguments over eight objects": _meta("vocabulary", predicates=_WIDE, objects=_EIGHT),

@@ -6,7 +6,7 @@ Each trial starts `capscope assess`, kills it at a random moment (start-up and t
 report included), and continues it with `capscope resume` until it ends, which is killed as well
 every other time. In a third of the trials with processes or Ray, a worker is killed instead of the
 run: one of its processes, or one of the processes of its actors. Journal (without times) and model
-must equal those of a run that nobody disturbed. Target: all.
+must equal those of an undisturbed run. Target: all.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
 
 
 def _usual_seconds(folder: Path, backend: str, address: str | None, rng: random.Random) -> float:
-    """Return how long a run takes if nobody disturbs it; Ray takes most of it to start."""
+    """Return the duration of an undisturbed run; Ray takes most of it to start."""
     trial = Trial(folder, backend, 0, address if backend == "ray" else None, rng)
     begun = time.monotonic()
     trial.once(None)

@@ -177,7 +177,7 @@ def _executions_to(level: float, runs: Sequence[Row]) -> str:
 
 
 def executions_without_audit(bench: Bench) -> dict[tuple[str, int], int | None]:
-    """Return by problem and seed what runs need for the highest level if there is no audit."""
+    """Return by problem and seed the executions to the highest level without an audit."""
     level = bench.levels[-1]
     unaudited = replace(bench, settings=replace(bench.settings, audit=0.0))
     runs = [

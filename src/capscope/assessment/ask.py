@@ -78,8 +78,8 @@ def ask(
     Draws made in parallel have a `common` allowance for what a language model may cost. When it
     is stopped, the draw ends after the current attempt and must not be recorded.
 
-    An attempt that has not ended when the time is over is no outcome of the agent: the answer has
-    the executions before it.
+    An attempt that has not ended when the time is over is not an outcome of the agent: the answer
+    has the executions before it.
     """
     begun = time.monotonic()
     deadline = begun + _most(order.budget.seconds)

@@ -50,7 +50,7 @@ class Reservoir:
         return child_seed(self._seed, state, visit, 1) % self._size
 
     def count_past_visits(self, state: State, number: int) -> None:
-        """Count so many visits of a state at once, whose positions were kept or skipped before."""
+        """Add a number of visits of a state whose positions were kept or skipped before."""
         before = self._visits.get(state, 0)
         after = self._visits[state] = before + number
         if before < self._size <= after:
@@ -89,7 +89,7 @@ class KnownPositions:
         return self._reservoir.count_visit(state)
 
     def count_past_visits(self, state: State, number: int) -> None:
-        """Count so many visits of a state that the journal has already."""
+        """Add a number of visits of a state that the journal has already."""
         self._reservoir.count_past_visits(state, number)
 
     def count_visits(

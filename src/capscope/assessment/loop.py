@@ -42,7 +42,7 @@ class Event:
     status: dict[str, str]
     """What the strategy says about where the run stands."""
     graph: StateGraph
-    """The graph as it is now; it goes on changing."""
+    """The current graph, which is updated in place."""
 
 
 Listener = Callable[[Event], None]

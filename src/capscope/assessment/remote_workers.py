@@ -34,7 +34,7 @@ ReportingTask = Callable[[Callable[[str], None]], Any]
 """Something to do without a problem; it is given a function that takes its status."""
 
 
-class WorkerLost(Exception):  # noqa: N818 - what happened to a worker, not a mistake of somebody
+class WorkerLost(Exception):  # noqa: N818 - an event, not a mistake
     """Raised when a worker is gone, with whatever it was doing."""
 
 
@@ -189,7 +189,7 @@ class WorkerService:
             try:
                 self._say(reply)
             except OSError:
-                return  # nobody listens anymore
+                return  # the other end is closed
             except Exception as error:  # it cannot be pickled
                 self._say(Failed(_portable(error)))
 

@@ -167,7 +167,7 @@ class RunState:
             self.positions.count_past_visits(past.states[state], number)
         informative = past.queries.informative.tolist()
         for number, transitions in enumerate(past.transitions_by_query()):
-            # Nobody but an audit asks for them, and looking them up takes time.
+            # Only an audit needs them, and looking them up takes time.
             lasts = past.last_executions(number) if self.strategy.audit is not None else ()
             if number + 1 == finished:
                 record = self.journal.query(number)

@@ -76,7 +76,7 @@ class DaemonThreads:
                     future.set_exception(error)
 
 
-class LeftBehind(Exception):  # noqa: N818 - what happened to a thread, not a mistake of somebody
+class LeftBehind(Exception):  # noqa: N818 - an event, not a mistake
     """Raised when work takes too long; its thread is left behind."""
 
 
@@ -136,7 +136,7 @@ class TimeLimit:
     def prepared(self, what: str, work: Callable[[], T], at_least: float = 0.0) -> T:
         """Return the result of what has to be done before anything can be asked.
 
-        Raise if it takes too long; but it may take `at_least` so many seconds.
+        Raise if it takes too long; it may always take `at_least` seconds.
         """
         try:
             return interrupted_at(max(self.ends, time.monotonic() + at_least), work)
@@ -159,7 +159,7 @@ class TimeLimit:
     def by_force(self, at_least: float = 0.0) -> Iterator[None]:
         """End the program, if that is allowed, when the block does not end in time.
 
-        But the block may take `at_least` so many seconds.
+        The block may always take `at_least` seconds.
         """
         left = self.ends - time.monotonic()
         if self.last_words is None or left == inf:
@@ -223,7 +223,7 @@ def interrupted_at(deadline: float, work: Callable[[], T]) -> T:
     except Exception as error:
         if time.monotonic() < deadline:
             raise
-        raise OutOfTime from error  # most likely what somebody made of the interruption
+        raise OutOfTime from error  # most likely another exception made of the interruption
     finally:
         _alarm.set(outer)
         signal.signal(_SIGNAL, before or signal.SIG_DFL)
@@ -259,7 +259,7 @@ def _interruptible(work: Callable[[], T]) -> T:
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    """Raise in the work only: not before or after it, where nobody would catch it."""
+    """Raise in the work only: not before or after it, where it would not be caught."""
     while frame is not None:
         if frame.f_code is _interruptible.__code__:
             raise OutOfTime

@@ -212,7 +212,7 @@ def _import_ray() -> Any:
 def _connect(ray: Any, address: str | None, workers: int) -> None:
     given: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        # Otherwise Ray would join whatever cluster somebody started on this machine.
+        # Otherwise Ray would join any cluster that runs on this machine.
         given |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
     else:
         given["address"] = address

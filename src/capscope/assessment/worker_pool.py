@@ -52,7 +52,7 @@ class WorkerPool:
         """Yield the answers to the draws of a query from `first` on, in order.
 
         `left` returns what is left of the budget after the answers so far, None if nothing is.
-        Towards its end draws are made one by one, so that it is not exceeded.
+        Near its end draws are made one at a time, so that it is not exceeded.
         """
         index = first
         self._under_way = []

@@ -313,7 +313,7 @@ def start_workers(
     if make is None and (number > 1 or settings.backend != "threads"):
         raise RunError(
             "a Problem object serves one worker, in this process; name it as file.py:factory, or "
-            "give a function that makes it, of which each worker makes its own"
+            "give a function that makes it, so that each worker makes its own"
         )
     if settings.backend == "threads" or make is None:
         given = iter([problem])  # the first worker takes it

@@ -59,7 +59,7 @@ def flush_answers() -> None:
 
 
 def write_message(line: str) -> None:
-    """Write a line that is no answer to standard error."""
+    """Write a line that is not an answer to standard error."""
     if sys.stderr is not None:
         sys.stderr.write(sanitize(line) + "\n")
 

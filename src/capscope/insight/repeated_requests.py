@@ -199,7 +199,7 @@ def _continue(
             intent: _untried_after(newest[intent], known, intent.test(graph.vocabulary))
             for intent, known in met.items()
         }
-        # Asked about one by one, states that are new to the model take long.
+        # States that are new to the model take long one at a time.
         inference.anticipate(state for states in ahead.values() for state in states)
         newest = {}
         for intent, states in ahead.items():

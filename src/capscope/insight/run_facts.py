@@ -257,7 +257,7 @@ class RunFacts:
 
     @property
     def claim_withheld(self) -> str | None:
-        """Why nothing is called settled, whatever the verdict; None if there is no such reason."""
+        """Why the run claims nothing, whatever the verdict; None if it may."""
         if self.drift is not None:
             return "the agent changed while the run was under way"
         if self.executions.idle:

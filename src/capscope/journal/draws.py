@@ -34,7 +34,7 @@ _WINDOW = 32_000
 """Bytes of a dictionary that zlib can use; the shared prompt is at the beginning."""
 _LARGEST_COUNT = 1 << 50
 _BATCH = 100
-"""Texts decoded at a time: one by one is slower, and all at once leaves the processor's cache."""
+"""Texts decoded at a time: a single one is slower, and all at once exceed the processor's cache."""
 
 
 class Execution(NamedTuple):

@@ -233,7 +233,7 @@ class ExecutionTable:
     def within(
         self, executions: int | None = None, simulator_steps: int | None = None
     ) -> ExecutionTable:
-        """Return the table at the end of the last query within so many executions and steps."""
+        """Return the table after the last query within these numbers of executions and steps."""
         number = len(self.queries)
         limits = (
             (self.queries.executions, executions),

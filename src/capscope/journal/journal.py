@@ -119,7 +119,7 @@ class Journal(JournalReader):
     def close(self) -> None:
         """Close the file; everything recorded is on disk already."""
         if self._tables is not None:
-            # SQLite does this by itself, but not while somebody reads.
+            # SQLite does this by itself, but not while another process reads.
             with suppress(sqlite3.Error):
                 self._db.execute(f"PRAGMA busy_timeout = {_MILLISECONDS_FOR_READERS}")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

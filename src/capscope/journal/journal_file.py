@@ -3,7 +3,7 @@
 Reading changes no byte of a run directory, and no file appears or disappears, whether the run has
 ended, was killed or is under way; all rows that were committed are seen.
 
-A journal may come from somebody else. So nothing in it is run: it may hold the tables of a journal
+A journal may come from someone else, so nothing in it is run: it may hold the tables of a journal
 and nothing else (no view, no trigger, no generated column), values are of limited size, and
 checking it takes limited time.
 """

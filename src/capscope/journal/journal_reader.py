@@ -25,7 +25,7 @@ _KNOWN_POSITIONS = " UNION ALL ".join(
 
 
 class StoredDraw(NamedTuple):
-    """A draw as it is stored, for those who decode many at once (`draws.decode_numbers`)."""
+    """A draw as stored, to decode many at once (`draws.decode_numbers`)."""
 
     query: int
     draw: int

@@ -3,7 +3,7 @@
 `journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed
 only with what it was started with (`RunIdentity`).
 
-A run directory may come from somebody else. So its files must be plain ones: a link would have
+A run directory may come from someone else, so its files must be plain ones: a link would have
 capscope write to where it leads, and a pipe would make it wait forever.
 """
 
@@ -160,7 +160,7 @@ class RunDirectory:
 
 
 def _remove(made: Sequence[Path]) -> None:
-    """Remove files, then the lock and the directory; what somebody else put there meanwhile stays.
+    """Remove files, then the lock and the directory; other files that appeared meanwhile stay.
 
     Once the lock is removed, another process may start a run in the directory.
     """
@@ -185,7 +185,7 @@ def refuse_odd_files(path: Path) -> None:
         _refuse_odd_file(path / name)
     if os.path.lexists(path / _ROLLBACK):
         raise RunError(
-            f"{path / _ROLLBACK} is no part of a run, and would change its journal; remove it"
+            f"{path / _ROLLBACK} is not part of a run, and would change its journal; remove it"
         )
 
 
@@ -292,7 +292,7 @@ def _locked(path: Path, undo: ExitStack, *, make: bool = False) -> int | None:
     except ImportError:
         return None
     for attempt in range(_LOCK_ATTEMPTS):
-        # Somebody who looks whether the run goes on has the lock for a moment.
+        # A process that checks whether the run is in progress holds the lock for a moment.
         time.sleep(_SECONDS_BETWEEN_ATTEMPTS if attempt else 0)
         try:
             if make:

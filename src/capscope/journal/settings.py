@@ -177,7 +177,7 @@ class Settings:
         return self.batch or 1
 
     def with_batch_for(self, workers: int) -> Settings:
-        """Return these settings with a batch for so many workers, if none was given."""
+        """Return these settings with a batch for this number of workers, if none was given."""
         if self.batch:
             return self
         return replace(self, batch=1 if workers == 1 else _BATCH_PER_WORKER * workers)

@@ -66,7 +66,7 @@ class Footprint:
         """The atoms that mention objects, and none of the intent.
 
         Those about stages or places are left out, if these are marked as distinct: which stage
-        comes next is no matter of one object or another.
+        comes next does not depend on the object.
         """
         own = set(self.objects)
         alike = (

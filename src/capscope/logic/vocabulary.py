@@ -146,7 +146,7 @@ class Vocabulary:
         An object may have several types: `{"table": ("obstacle", "structure")}`.
         `distinct_types` are those whose objects are ordered or for another reason not
         interchangeable, like floors or the cells of a grid: that an agent treats two of them
-        differently is no finding. Subtypes are not included.
+        differently is not a finding. Subtypes are not included.
         """
         self.predicates = tuple(predicates)
         self.distinct_types = frozenset(distinct_types)
@@ -167,7 +167,7 @@ class Vocabulary:
         return cls([Predicate(name) for name in names], {})
 
     def _type_name(self, types: str | Sequence[str]) -> str:
-        """Return one type as it is, and a name for a combination of several."""
+        """Return a single type unchanged, and a name for a combination of several."""
         if isinstance(types, str):
             return types
         name = TYPE_SEPARATOR.join(types)

@@ -43,7 +43,7 @@ from capscope.stats.arrays import Floats, Integers
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
 _FIRST_REFRESH = 40
-_MANY_PAIRS = 50_000  # for so many, one half is scored instead of both
+_MANY_PAIRS = 50_000  # from this number on, one half is scored instead of both
 _FORGET_DOUBTS = 0.99
 _PRIOR_FAILURES = 0.3
 _UNKNOWN = 0.5  # disagreement above this: a prediction is withheld
@@ -311,7 +311,7 @@ class LearnedModel:
         self._poolings = None
 
     def _pooling(self, number: int) -> OddsPooling:
-        """Return how far the odds of a type count for its pairs; fitted when first asked for."""
+        """Return how far the probabilities of a type count for its pairs; fitted on first use."""
         if self._poolings is None:
             shown: dict[int, list[Mapping[Effect, int]]] = {}
             for label, pair in self._labeled():
@@ -352,14 +352,14 @@ class LearnedModel:
         self.experts.extend()
         types, belief = self._inferred[capability]
         if row >= len(types):
-            # For all new rows at once: one by one costs as much for each.
+            # All new rows at once: one row costs as much as all.
             new = self.experts.believed(capability, np.arange(len(types), len(self.matrix)))
             types, belief = np.append(types, new[0]), np.append(belief, new[1])
             self._inferred[capability] = types, belief
         return int(types[row]), 1.0 - float(belief[row])
 
     def follow(self, graph: StateGraph) -> None:
-        """Look tried pairs up in a graph that knows more; what is inferred stays as it is."""
+        """Look tried pairs up in a larger graph; inferred predictions do not change."""
         self.graph = graph
         self.__dict__.pop("_unseen", None)
         self._seen = 0
@@ -395,7 +395,7 @@ class LearnedModel:
         return covered
 
     def anticipate(self, states: Iterable[State]) -> None:
-        """Prepare for questions about some states; asked about one by one they take longer."""
+        """Prepare predictions for some states together, which is faster than one at a time."""
         self.matrix.rows(states)
 
     def predict(self, state: State, capability: Intent) -> LearnedPrediction:

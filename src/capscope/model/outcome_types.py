@@ -1,19 +1,18 @@
-"""Outcome types: effects that are alternatives of one behaviour, and their odds.
+"""Outcome types: effects that are alternatives of one behaviour, and their probabilities.
 
 A drive that ends with or without a flat tire is one behaviour with two outcomes. Two effects are
 alternatives if one pair of a state and a capability has shown both. A type is a maximal set of such
-effects, over all capabilities: what is learned about the odds of a drive holds whatever it was
-asked for. That an execution changed nothing says little about which behaviour failed, so "nothing"
-is no link between effects; a pair that has shown nothing else is of the type `NOTHING`.
+effects, over all capabilities: the probabilities of a drive are the same whatever was
+requested. That an execution changed nothing says little about which behaviour failed, so "nothing"
+does not link effects; a pair that has shown nothing else is of the type `NOTHING`.
 
-**The odds of one pair** (`OddsPooling`) are its own draws, drawn towards the odds of its type. How
-far the odds of the type count is learned from all pairs of the type. Either a pair is like the
-others, then its odds are drawn from a Dirichlet distribution around those of the type, or it is an
+**The probabilities of one pair** (`OddsPooling`) are shrunk from its own draws towards those of its
+type. How strongly is learned from all pairs of the type. Either a pair is like the others, and its
+probabilities are drawn from a Dirichlet distribution around those of the type, or it is an
 outlier, known only from its own executions. The strength of the Dirichlet distribution and the
-share of outliers are those of a small grid that explain the draws best. A type with few draws says
-little about either, so what most types of the agent say is the prior for each (empirical Bayes). So
-pairs that behave alike share their draws nearly completely, and pairs that differ keep to their
-own.
+rate of outliers are chosen from a small grid by likelihood. A type with few draws says little about
+either, so the other types of the agent are its prior (empirical Bayes). Pairs that behave alike
+share their draws nearly completely; pairs that differ keep their own.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""
 NO_CHANGE = Effect(0, 0)
 _BY_CHANCE = 0.05  # a pair of a type fails each time with at least this probability
-_PEERS = 10.0  # the odds of the peers count as this many draws
+_PEERS = 10.0  # the probabilities of the peers count as this many draws
 NOTHING = 0
 """The type of pairs in which nothing happens."""
 
@@ -52,7 +51,7 @@ class OutcomeTypes:
         self.peer_draws: list[int] = [0]
         """Those that showed a type of the same kind: all drives are of one kind."""
         self.revision = 0
-        """Counts how often types were added or odds estimated."""
+        """Counts how often types were added or probabilities estimated."""
         self._kinds: dict[Effect, Kind] = {}
         self._number: dict[frozenset[Effect], int] = {self.effects[0]: NOTHING}
         self._several: list[frozenset[Effect]] = []  # the maximal sets of more than one effect
@@ -107,9 +106,9 @@ class OutcomeTypes:
         return kind
 
     def estimate_odds(self, drawn: Mapping[int, Counter[Effect]]) -> None:
-        """Set the odds of each type: how often its effects were drawn, and those of its peers.
+        """Set the probabilities of each type from the counts of its effects and from its peers.
 
-        The peers of a type have effects of the same kinds. Their odds count as a few draws.
+        The peers of a type have effects of the same kinds. They count as a few draws.
         """
         self.revision += 1
         peers: dict[tuple[Kind, ...], Counter[Kind]] = {}
@@ -150,7 +149,7 @@ EffectCounts = Mapping[Effect, int]
 
 
 class OddsPooling(NamedTuple):
-    """How far the odds of a type count for one of its pairs."""
+    """How far the probabilities of a type count for one of its pairs."""
 
     strength: float = _STRENGTHS[0]
     """As many draws of the pair itself."""
@@ -172,9 +171,9 @@ class OddsPooling(NamedTuple):
         return score - sum(rows.values()) * math.log1p(self.odd_one_out)
 
     def odds_of(self, counts: EffectCounts, odds: Mapping[Effect, float]) -> dict[Effect, float]:
-        """Return the odds of a pair with these draws.
+        """Return the probabilities of a pair with these draws.
 
-        The more its draws speak against the odds of the type, the less these count (Bayes factor).
+        The less its draws agree with the type, the less the type counts (Bayes factor).
         """
         total = sum(counts.values())
         effects = list(dict.fromkeys([*counts, *odds]))

@@ -36,7 +36,7 @@ from capscope.model.state_graph import StateMatrix
 from capscope.model.trees import Tree, grow
 from capscope.stats.arrays import Floats, Integers, Mask
 
-_BY_CHANCE = 0.3  # an atom that would always have held with this probability is no precondition
+_BY_CHANCE = 0.3  # an atom that would always have held with this probability is not a precondition
 _IMAGINED = 4  # unseen states to plan with, for each state seen, and a few hundred besides
 _IMAGINED_AT_LEAST = 500
 _MOST_PAIRS = 200_000  # of states to plan with and capabilities

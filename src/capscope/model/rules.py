@@ -173,7 +173,7 @@ def _regions(
 
 
 def outcome_types(shown: Iterable[Effects]) -> list[Effects]:
-    """Return the maximal sets of effects of which any two were seen in one state."""
+    """Return the maximal sets of effects such that any two were seen in one state."""
     ordered = sorted(set(shown), key=lambda effects: (-len(effects), effects))
     beside: dict[Effect, set[Effect]] = {}
     for effects in ordered:

@@ -313,7 +313,7 @@ class StateGraph:
 
     @property
     def exactly_one(self) -> ExactlyOne:
-        """The groups of atoms of which exactly one held in every state seen."""
+        """Groups of atoms; exactly one atom of each held in every state seen."""
         return ExactlyOne.seen_in(self.nodes.keys(), self.vocabulary, self.expected)
 
 

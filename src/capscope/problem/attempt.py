@@ -187,7 +187,7 @@ def observed_state(problem: Problem, observation: Observation) -> State:
     # A state with bits that stand for no atom would be recorded, and could never be read.
     if type(state) is not int or state < 0 or state >> len(problem.vocabulary.atoms):
         raise ProblemError(
-            f"the abstraction of {problem.name} returned {state!r:.60}, which is no state over "
+            f"the abstraction of {problem.name} returned {state!r:.60}, which is not a state over "
             f"the {len(problem.vocabulary.atoms)} atoms of its vocabulary; return "
             "vocabulary.state([...])"
         )

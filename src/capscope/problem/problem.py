@@ -25,7 +25,7 @@ class InvalidAction(Exception):  # noqa: N818 - it names what the agent did, not
     """Raise from `Simulator.step` for an action that is not available: the attempt ends."""
 
 
-class AllowanceSpent(Exception):  # noqa: N818 - it says what happened; nobody made a mistake
+class AllowanceSpent(Exception):  # noqa: N818 - an event, not a mistake
     """Raise instead of making a call if nothing is left: the attempt ends as cut."""
 
 

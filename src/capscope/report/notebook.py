@@ -32,7 +32,7 @@ _HEADINGS = ("capability", "success", "states tried", "executions", "rules")
 
 
 class PreformattedText(str):
-    """A text of several lines that notebooks and consoles show as it is."""
+    """A text of several lines that notebooks and consoles show unchanged."""
 
     __slots__ = ()
 

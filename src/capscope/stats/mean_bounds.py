@@ -92,7 +92,7 @@ def misses(counts: Counts) -> Counts:
 def draws_needed(counts: Counts, bound: float, confidence: float) -> int | None:
     """Return how many draws, distributed like these, would show a mean above the bound.
 
-    None if the mean of these is not above it, or by so little that nobody would wait.
+    None if the mean of these is not above it, or by too little to wait for.
     """
     least = -math.log1p(-confidence)
     whole = sum(draws for _, draws in counts)

@@ -34,7 +34,7 @@ _LEANING *= 0.98 / _LEANING[:-1].sum()
 _LEANING[-1] = 0.02
 """The prior weights of the concentrations for intervals."""
 _LEAST_RATIO = 20.0
-"""States are said to differ if this explains the draws so many times better than equality."""
+"""Bayes factor from which on states are said to differ."""
 _LEVEL = 0.95
 _SAMPLES = 4096
 _SHIFT = 8

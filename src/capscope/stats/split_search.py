@@ -33,7 +33,7 @@ class SplitTerm(NamedTuple):
 
 
 def price(length: int, number: int) -> float:
-    """Return the price of having chosen a conjunction of some length among so many features."""
+    """Return the price of having chosen a conjunction of some length among all features."""
     return math.log(max(math.comb(number, length), 1))
 
 

@@ -1,4 +1,4 @@
-"""Bounds on a weighted mean over strata of which some have many draws and some have none.
+"""Bounds on a weighted mean over strata, some with many draws and some with none.
 
 Each stratum has its own probability; the mean weighs them by fixed numbers. Which stratum is drawn
 next may depend on everything seen before, and so may the end. A stratum without draws may have any

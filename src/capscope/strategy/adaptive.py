@@ -48,12 +48,12 @@ from capscope.strategy.suspicions import Suspicions
 
 _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
-_NEAR_TURNS = {0: 8, 1_000: 3, 2_000: 2}  # from so many executions on, every so many queries
-_HAZARD_TURN = 2  # with hazards: every so many queries
+_NEAR_TURNS = {0: 8, 1_000: 3, 2_000: 2}  # {minimum executions: query interval}
+_HAZARD_TURN = 2  # with hazards: query interval
 _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
 _EVERYWHERE = 2.0  # the mean doubt of all pairs that it waits for, as a multiple of these
-_WAIT = 2.0  # but no longer than until so many times the executions were made
+_WAIT = 2.0  # but at most until the executions have grown by this factor
 _WAIT_AT_LEAST = 300
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
 _REFRESH = 1.05

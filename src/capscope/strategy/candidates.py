@@ -33,7 +33,7 @@ _NEW_STATE_DOUBT = 0.5
 _RELEVANCE = 0.25  # the power of relevance in a score
 _LEAST_RELEVANCE = 0.02
 _DISCOUNT = 0.9  # of visits in use, after each request
-_STEPS = 40  # requests of which use consists
+_STEPS = 40  # requests in a simulated use
 _VISITS = (1 - _DISCOUNT ** (_STEPS + 1)) / (1 - _DISCOUNT)  # of all states, if none is lost
 _ALIKE = 0.25  # what pairs like one in the batch are still worth
 _HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
@@ -372,7 +372,7 @@ class Candidates:
             number = max(draws, peers / 2 if by_peers else 0, 1)
             spread = np.sqrt(2 / np.pi * main * (1 - main) / number)
             errors.append(max(float(spread), _HIDDEN / (draws + 2.0)))
-        # That nothing happens was seen so often that its count is not kept.
+        # The type `NOTHING` is frequent, and its draws are not counted.
         errors[0] = 0.0
         self._errors[by_peers] = types.revision, np.array(errors)
         return self._errors[by_peers][1]

@@ -142,7 +142,7 @@ class OpenPairs:
         return pair is not None and not self._required.met_by(capability, pair)
 
     def targets(self, most: int) -> list[Target]:
-        """Return at most so many different pairs, those to ask first at the front."""
+        """Return up to `most` distinct pairs, in the order to ask."""
         return list(islice(chain(self._untried(), self._fewest_draws()), most))
 
     def _untried(self) -> Iterator[Target]:

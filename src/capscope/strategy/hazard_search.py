@@ -33,7 +33,7 @@ _MOST_CONDITIONS = 32  # sets of objects whose conditions are followed
 _MOST_JOINT = 64  # conjunctions whose progress is followed
 _UNRELATED = 0.3  # the worth of a capability that mentions none of the objects
 _REPEATED = 0.5  # of a pair that was tried, though in its condition there may be others
-_POTENTIAL = 0.3  # of a pair of which nothing speaks for the hazard
+_POTENTIAL = 0.3  # of a pair without evidence for the hazard
 _SAMPLE = -9  # a child of the seed
 _Item = TypeVar("_Item")
 

@@ -71,7 +71,7 @@ class MissBound:
     delta: float
 
     def escape(self, draws: int) -> float:
-        """Return the probability that an outcome of probability ε escapes so many draws.
+        """Return the probability that an outcome of probability ε escapes this number of draws.
 
         >>> round(MissBound(0.1, 0.05).escape(9), 2)
         0.39

@@ -168,7 +168,7 @@ class Suspicions:
     def _contrasts(self, unlike: list[_Pair], now: tuple[object, object]) -> list[_Pair]:
         """Choose pairs whose objects are in another condition, in which the request can succeed.
 
-        In this state, else in any; else pairs in conditions of which nothing is known yet.
+        In this state, else in any; else pairs in conditions not tried yet.
         """
         return (
             [pair for pair in unlike if self._condition(*pair) in self._met]

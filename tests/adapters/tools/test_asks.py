@@ -42,7 +42,7 @@ def test_different_variables_stand_for_different_objects():
     [
         (("seen(m)", "See {m}."), "no predicate 'seen'"),
         (("read(m,f)", "Read."), "has 2 arguments; read takes 1"),
-        (("read(m)", "Read {x}."), r"mentions \{x\}, which is no variable"),
+        (("read(m)", "Read {x}."), r"mentions \{x\}, which is not a variable"),
         (("read(m)", "Read {m."), "cannot be filled in"),
         (("in(m,m)", "Move."), "is both a mail and a folder"),
     ],

@@ -135,7 +135,7 @@ class RunFolder:
         if known is None or known[0] != stamp:
             if not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
                 raise CapscopeError(f"cannot look into {path}")
-            # The stamp is older than what is read: what is added meanwhile is read next time.
+            # The stamp is taken before reading, so later additions are read next time.
             known = stamp, read_progress(path, known and known[1])
             self._read[run_id] = known
         return known

@@ -55,7 +55,7 @@ class Interview:
         return Usage(self._queries, self._executions, self._steps, self._tokens, seconds)
 
     def ask(self, state: State, runs: int) -> Counter[State]:
-        """Return where executions from a state ended, of which there are at least `runs`."""
+        """Return where at least `runs` executions from a state ended."""
         tally = self.answers.setdefault(state, Counter())
         if (done := tally.total()) < runs:
             self._queries += 1

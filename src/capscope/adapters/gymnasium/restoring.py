@@ -120,7 +120,7 @@ class Native:
         for wrapper, values in zip(layers(episode.env)[:-1], held, strict=True):
             for path, value in values:
                 object_walk.put(wrapper, tuple(PathStep(*step) for step in path), value)
-        # Nobody asks how such a position was reached.
+        # How such a position was reached is never needed.
         episode.continue_from(episode.env, StepResult(*last), (Segment(0, ()),))
 
 

@@ -188,7 +188,7 @@ class Transport:
             choice = document["choices"][0]
             message = choice["message"]
             if not isinstance(message.get("content"), str | list | None):
-                raise TypeError("content that is no text")
+                raise TypeError("content that is not text")
             text = _text(message.get("content")) or _text(message.get("refusal"))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             quote = self._quote(content[:1000].decode(errors="replace"))

@@ -3,7 +3,7 @@
 The official client is asynchronous. Its session lives in an event loop in a thread of its own, and
 every call waits for its result, at most `timeout` seconds. Whatever goes wrong with the server
 itself is one `SimulatorError` that quotes what the server printed: it died, it did not answer, it
-prints to stdout what is no message. Afterwards this server is closed; start another one.
+prints anything but messages to stdout. Afterwards this server is closed; start another one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class McpServer:
     def __init__(self, command: Sequence[str], timeout: float) -> None:
         self._name = shlex.join(command)
         self._timeout = timeout
-        # The end of what it printed that is no message.
+        # The end of its output that is not a message.
         self._strays: deque[str] = deque(maxlen=3)
         stack = ExitStack()
         self._close = weakref.finalize(self, _ended, stack)
@@ -199,7 +199,7 @@ def _answer(result: Mapping[str, Any]) -> ServerAnswer:
     text = "\n".join(parts)
     value: Any = result.get("structuredContent")
     if isinstance(value, dict) and value.keys() == {"result"}:
-        value = value["result"]  # servers wrap what is no object
+        value = value["result"]  # servers wrap values that are not objects
     if value is None:
         try:
             value = json.loads(text)

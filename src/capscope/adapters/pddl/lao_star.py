@@ -40,7 +40,7 @@ class Operator(Protocol):
 
     @property
     def precondition(self) -> Sequence[tuple[int, int]]:
-        """Pairs (bits that must be set, bits that must be clear), of which one must hold."""
+        """Pairs (bits that must be set, bits that must be clear); one of them must hold."""
 
     @property
     def may_add(self) -> int:

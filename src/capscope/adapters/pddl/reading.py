@@ -4,7 +4,7 @@ The parser accepts any name anywhere, so names are checked against their declara
 predicate would look like a capability that the agent lacks. The parser also keeps no line numbers,
 so each token's text is given to it as a `TextWithLine`.
 
-A file may come from somebody else. So its size, the length of its names and numbers and the number
+A file may come from someone else. So its size, the length of its names and numbers and the number
 of its declarations are limited.
 """
 

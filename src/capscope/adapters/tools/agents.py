@@ -12,7 +12,7 @@ runs in a thread of its own. A tool is a plain function there: it hands its call
 the simulator has made it, and returns the result. Calls that a framework makes at the same time are
 made one after another. When the attempt ends early (its limit is reached, a budget is spent), a
 tool that is called or waits raises `AttemptOver`, and the model is no longer reached. `AttemptOver`
-is no `Exception`, so that a loop which catches errors of tools does not catch it.
+is not an `Exception`, so a loop that catches errors of tools does not catch it.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ _JSON_TYPES: dict[Any, Any] = {
 
 
 def _signature_of_schema(tool: Tool) -> tuple[list[inspect.Parameter], dict[str, Any], str]:
-    """Declare the parameters of a tool that is no Python function."""
+    """Declare the parameters of a tool that is not a Python function."""
     required = tool.schema.get("required", ())
     kept, lines = [], []
     properties: dict[str, Any] = dict(tool.schema.get("properties", {}))

@@ -1,6 +1,6 @@
 """What is said in an attempt: prompts, tool calls as a model makes them, and the transcript.
 
-Models make calls with arguments that are cut off, are no object, or have no id. Strict servers
+Models make calls with arguments that are cut off or not an object, or without an id. Strict servers
 refuse a conversation that repeats such a call, each time it is sent. So calls are also written in a
 form that every server accepts.
 """

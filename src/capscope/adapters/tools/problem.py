@@ -65,7 +65,7 @@ class Ask:
             if place not in types:
                 known = ", ".join(types) or "none"
                 raise ProblemError(
-                    f"{phrasing!r} mentions {{{place}}}, which is no variable of {self.intent} "
+                    f"{phrasing!r} mentions {{{place}}}, which is not a variable of {self.intent} "
                     f"(variables: {known})"
                 )
 

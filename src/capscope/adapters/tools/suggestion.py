@@ -112,7 +112,7 @@ def _path_of(
     """Return the pattern that a path belongs to; note its object."""
     pattern, name = path, None
     for i, step in enumerate(path):
-        # A key that is no attribute's name, or an index, stands for one of several objects.
+        # A key that is not an attribute's name, or an index, stands for one of several objects.
         if step.isdecimal() or not step.isidentifier() or keyword.iskeyword(step):
             pattern, name = (*path[:i], "*", *path[i + 1 :]), step
             break

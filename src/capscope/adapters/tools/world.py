@@ -157,7 +157,7 @@ class ToolWorld:
         self._go(self._started(random.Random(child_seed(0, _START))), None, 0)
 
     def with_wordings(self, wordings: int) -> ToolWorld:
-        """Return the same world in which a reset also draws one of so many wordings."""
+        """Return the same world, in which a reset also draws one of several wordings."""
         start, tools, values = self._given
         return ToolWorld(start, tools, values, self._ignore, wordings)
 

@@ -9,9 +9,10 @@ and the subsets named for them would not be covered.
 states together. So each question is tested in all states, in those in which a literal holds, and in
 every single one. See `strata.StateSubsets` for how its error rate is divided among them.
 
-**Hazards.** To make a hazard happen is not a capability, so less of it is no loss and more of it no
-gain, whether it was asked for or came as a side effect (`_diff_kind`). If both runs were given
-hazards, a tenth of the error rate is for how often these happen in use (`hazard_changes`).
+**Hazards.** To make a hazard happen is not a capability, so less of it is not a loss and more of
+it not a gain, whether it was asked for or came as a side effect (`_diff_kind`). If both runs
+were given hazards, a tenth of the error rate is for how often these happen in use
+(`hazard_changes`).
 """
 
 from __future__ import annotations

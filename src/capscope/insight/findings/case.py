@@ -210,7 +210,7 @@ def restricted(case: Case) -> Case:
 def shortened(when: Sequence[Clause], counts: EventCounts) -> tuple[Clause, ...]:
     """Leave out the literals of a condition that follow from the others in all rows.
 
-    What is false goes first: if b is on a, nobody wants to read that b is not on the table.
+    False atoms are left out first: if b is on a, that b is not on the table adds nothing.
     """
     column = {atom: i for i, atom in enumerate(counts.names)}
 

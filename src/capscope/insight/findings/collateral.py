@@ -76,7 +76,7 @@ COLLATERAL = FindingKind(
 def _questions(context: FindingContext) -> Iterator[_CollateralQuestion]:
     """Yield each change of other objects that a pair made, and did without by a part of the rest.
 
-    Another way to achieve the intent may change other objects and is no slip.
+    Another path to the intent may change other objects and is not a slip.
     """
     forms: dict[object, list[int]] = {}
     shapes: dict[object, set[Shape]] = {}
@@ -133,7 +133,7 @@ def _counts(context: FindingContext, question: _CollateralQuestion) -> EventCoun
         footprint = context.footprints[capability]
         fair = context.once(fair_states)(capability)
         for node, pair in context.tried[capability]:
-            # A request that can do nothing, like one about a mail that is gone, is no contrast.
+            # A request that can do nothing, like one about a mail that is gone, is not a contrast.
             if node.state not in fair or not footprint.may_show(question.shape, node.state):
                 continue
             hit = sum(

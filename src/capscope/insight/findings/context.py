@@ -190,7 +190,7 @@ class FindingContext:
 
     @cached_property
     def exactly_one(self) -> ExactlyOne:
-        """The groups of atoms of which exactly one held in every state seen."""
+        """Groups of atoms; exactly one atom of each held in every state seen."""
         return self.graph.exactly_one
 
     def holds(self, capability: int, state: State) -> bool:

@@ -127,10 +127,10 @@ class Thresholds:
         return single, many
 
     def for_overlapping(self, number: int) -> Thresholds:
-        """Return what is needed if one draw may count so many times.
+        """Return the thresholds if one draw may count `number` times.
 
-        Rows of the same draw are no evidence of each other. At worst all say the same; then the
-        score is the product of so many equal ones.
+        Rows of the same draw are not independent evidence. At worst all are equal; then the
+        score is a power of one of them.
         """
         return Thresholds(self.condition * number, self.later * number, self.rate)
 

@@ -175,7 +175,7 @@ class CardMaker:
 
     def way_digest(self, steps: KnownPath, mentioned: Sequence[Literal] = ()) -> WayDigest:
         """Draw steps; the first state shows what changes later and what is mentioned."""
-        # A condition about all objects of a type has variables, which are no atoms.
+        # A condition about all objects of a type has variables, which are not atoms.
         known = (self._vocabulary.bit.get(literal.atom, 0) for literal in mentioned)
         own = reduce(or_, known, 0)
         matters = reduce(or_, (step.state ^ step.after for step in steps), own)

@@ -103,7 +103,7 @@ class Said(NamedTuple):
 
 
 def _more_important(run: Run, cards: Sequence[CardDigest]) -> Said | None:
-    """Return what is to be said before what changed beyond the requests; None if nothing is."""
+    """Return the warning that comes before the changes beyond the request, or None."""
     warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
     failed = sum(failure.executions for failure in run.agent_failures)
     broken = failed > _MANY_FAILURES * max(len(run.executions), 1)

@@ -1,4 +1,4 @@
-"""What belongs to a request in Crafter, and is no side effect of it.
+"""Consequences that belong to a request in Crafter and are not side effects.
 
 An agent that is sent to a tree leaves the water. Without this list, hundreds of such changes come
 before what is worth knowing: that an agent asked for one thing falls asleep, builds or uses up

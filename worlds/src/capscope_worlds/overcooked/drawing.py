@@ -99,7 +99,7 @@ def _draw_chef(tile: Pixels, seen: KitchenObservation) -> None:
 
 
 def _stock(tile: Pixels, number: int, colour: Colour) -> None:
-    """Draw so many items, large if there is only one."""
+    """Draw a number of items, large if there is only one."""
     if number == 1:
         _disc(tile, 0.5, 0.5, 0.27, colour)
         return

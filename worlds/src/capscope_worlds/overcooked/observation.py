@@ -89,7 +89,7 @@ def kitchen_vocabulary() -> Vocabulary:
     }
     parents = dict.fromkeys(("ingredient", "tableware", "meal"), "item")
     parents |= dict.fromkeys(("pile", "rack"), "place")
-    # Stages have an order, and a pot is no delivery counter; but the two piles are alike.
+    # Stages have an order, and a pot is not a delivery counter; but the two piles are alike.
     return Vocabulary(predicates, objects, parents, distinct_types=["stage", "place"])
 
 

@@ -54,8 +54,8 @@ class ReactSettings:
     max_tokens: int = 2048
     """Maximum number of tokens in one answer, including hidden reasoning."""
     max_thought: int = 0
-    """Maximum number of characters in the thought of a structured answer; 0 is no limit, and some
-    servers accept none."""
+    """Maximum number of characters in the thought of a structured answer; 0 means no limit, which
+    some servers require."""
     temperature: float = 1.0
 
     def __post_init__(self) -> None:

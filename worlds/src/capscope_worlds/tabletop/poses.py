@@ -2,7 +2,7 @@
 
 A row is a position in metres and a unit quaternion. In a snapshot each number is rounded to a
 hundred-thousandth, and there are no velocities, because a skill ends when everything lies still. So
-a position is its snapshot: what is restored is what went on.
+a position is its snapshot, and a restored run continues as the original.
 
 What fell off the table is gone. Where it fell to does not matter, so it has one place, far below.
 """
