@@ -10,5 +10,5 @@ PHASES = logging.getLogger("capscope.phases")
 
 
 def begin_phase(what: str) -> None:
-    """Say what is done from now on, like `reading runs/one`."""
+    """Announce the current phase, like `reading runs/one`."""
     PHASES.info("%s", what)

@@ -1,4 +1,4 @@
-"""Registries: what is built in, and what the entry points of other packages add, by name."""
+"""Registries: built-in entries and those of other packages, by name."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -40,7 +40,7 @@ class Registry(Generic[T]):
 
     @cached_property
     def all(self) -> dict[str, T]:
-        """Everything registered, in order: what is built in comes first."""
+        """All entries in order; built-in ones come first."""
         known = dict(self.built_in)
         for entry in metadata.entry_points(group=self.group):
             found = load_entry_point(entry, self.noun, self.type)
@@ -50,11 +50,11 @@ class Registry(Generic[T]):
         return known
 
     def get(self, name: str) -> T | None:
-        """Return what is registered by a name; None if nothing is."""
+        """Return the entry of a name; None if there is none."""
         return self.built_in.get(name) or self._added.get(name) or self.all.get(name)
 
     def find(self, name: str) -> T:
-        """Return what is registered by a name, or raise with the names there are."""
+        """Return the entry of a name; raise with the known names if there is none."""
         found = self.get(name)
         if found is None:
             raise CapscopeError(f"no {self.noun} {name!r}; choose one of {', '.join(self.all)}")

@@ -57,7 +57,7 @@ class RunSpec:
     intents: tuple[Intent, ...] = field(init=False)
     """The user's own list; empty means that intents are discovered."""
     hazards: tuple[Hazard, ...] = field(init=False)
-    """What the run searches for ways into."""
+    """The hazards that the run searches for."""
     expected: ExpectedEffects = field(init=False)
     """What belongs to the intents and is not a side effect."""
 

@@ -62,7 +62,7 @@ def diff_runs(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Report in what two runs differ, as far as the evidence supports it.
+    """Report the differences between runs that the evidence supports.
 
     Several runs become a table by capability, in which each is compared with the one before; the
     exit code is about the last against the first.

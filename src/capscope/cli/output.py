@@ -222,7 +222,7 @@ class _PhaseHandler(logging.Handler):
         self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show what is done from now on."""
+        """Show the current phase."""
         self._show(sanitize(record.getMessage()))
 
 

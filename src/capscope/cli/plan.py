@@ -1,4 +1,4 @@
-"""`capscope plan DIR --goal "…"`: the most reliable way to bring the agent to a goal.
+"""`capscope plan DIR --goal "…"`: the most reliable path to a goal.
 
 `--try N` has the agent execute the plan and compares. That needs the problem; planning does not.
 """

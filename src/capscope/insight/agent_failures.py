@@ -32,7 +32,7 @@ _LONGEST_DETAIL = 200
 
 @dataclass(frozen=True, slots=True)
 class AgentFailure:
-    """The executions that ended because the agent failed in one way."""
+    """The executions that ended because the agent failed, of one kind."""
 
     ending: Ending
     executions: int
@@ -50,7 +50,7 @@ def find_agent_failures(
     intents: Sequence[Intent],
     vocabulary: Vocabulary,
 ) -> tuple[AgentFailure, ...]:
-    """List the ways in which the agent failed; the journal is opened only if it did."""
+    """List the failures of the agent by kind; the journal is opened only if there are any."""
     found = {e: np.flatnonzero(table.ending == ENDINGS.index(e)) for e in FAILURES}
     if not any(map(len, found.values())):
         return ()

@@ -64,7 +64,7 @@ class UnrequestedChange:
 
     @property
     def on_the_way(self) -> bool:
-        """Whether it may be a step on the way in each execution that made it."""
+        """Whether it may be a step on the path in each execution that made it."""
         return self.steps == self.executions
 
     @property

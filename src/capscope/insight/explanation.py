@@ -33,7 +33,7 @@ _MOST_LESSONS = 12
 
 @dataclass(frozen=True)
 class Explanation:
-    """A query: what was believed before it, what was observed, and what it taught."""
+    """A query: the prediction, the observations, and what was learned."""
 
     number: int
     strategy: str
@@ -42,7 +42,7 @@ class Explanation:
     capabilities: Sequence[Intent]
     vocabulary: Vocabulary
     news: Mapping[Transition, str]
-    """The transitions that were new, each with what was believed of it before."""
+    """The new transitions, each with its earlier prediction."""
     learned: Learned
 
     @property
@@ -97,7 +97,7 @@ def explain(run: RunFacts, number: int | None = None) -> Explanation:
 def _models_before(
     run: RunFacts, number: int, record: QueryRecord, graph: StateGraph
 ) -> ExtremeModels | LearnedModel:
-    """Return what was believed before a query; `graph` is what had been seen."""
+    """Return the model before a query; `graph` has everything seen until then."""
     known = STRATEGIES.get(run.identity.strategy)
     if known is None or not known.infers:
         return ExtremeModels(graph)
@@ -204,7 +204,7 @@ def _belief(
     transition: Transition,
     models: Callable[[], ExtremeModels | LearnedModel],
 ) -> str | None:
-    """Return what was believed of a transition; None if it had been seen."""
+    """Return the earlier prediction of a transition; None if it had been seen."""
     before, capability, after = transition
     pair = graph.pair(before, capability)
     if pair is not None:

@@ -44,7 +44,7 @@ PATIENCE = 3
 MOST_INFERRED = 20_000
 """Pairs that are inferred for all capabilities of a run together."""
 _LEAST_KNOWN = 0.5
-"""Of the ways whose ends must be known, for a statement about all."""
+"""Fraction of the paths whose ends must be known for a statement about all."""
 _ROUNDS = 1_000
 _SMALLEST_CHANGE = 1e-7
 _FAILURE, _SUCCESS, _UNKNOWN = 0, 1, 2
@@ -99,7 +99,7 @@ class Persistence:
 
     @cached_property
     def open(self) -> Floats:
-        """The probability that the way leads to where nothing is known or inferred."""
+        """The probability that the path leads into states where nothing is known or inferred."""
         return self._of_tried(self._chain.lost())
 
     @cached_property
@@ -118,7 +118,7 @@ class Persistence:
         return self._of_tried(self._chain.most())
 
     def mean(self, weights: Mapping[State, int]) -> float | None:
-        """Return the mean over states, of the ways whose ends are known; None if most are open."""
+        """Return the mean over states, of the paths whose ends are known; None if most are open."""
         each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
         known = float(each @ (1 - self.open))
         if not 0 < _LEAST_KNOWN * each.sum() <= known:
@@ -261,13 +261,13 @@ class _Chain:
         return cls(target, share, low, high)
 
     def solved(self, first: int | None = None) -> Floats:
-        """Return the probability of success by the shares; rows after the first ones fail."""
+        """Return the probability of success by the frequencies; rows after the first ones fail."""
         share = self.share.copy()
         share[len(share) if first is None else first :] = 0.0
         return self._iterated(lambda values: share, self._values(success=1.0))
 
     def lost(self) -> Floats:
-        """Return the probability of getting to what was never seen, by the shares."""
+        """Return the probability of reaching states never seen, by the frequencies."""
         return self._iterated(lambda values: self.share, self._values(unknown=1.0))
 
     def least(self) -> Floats:
@@ -280,13 +280,13 @@ class _Chain:
         return self._iterated(lambda values: self._allotted(-values), start)
 
     def _values(self, *, success: float = 0.0, unknown: float = 0.0, states: float = 0.0) -> Floats:
-        """Return what each target is worth before the first round."""
+        """Return the initial value of each target."""
         values = np.full(_TARGETS + len(self.target), states)
         values[_FAILURE], values[_SUCCESS], values[_UNKNOWN] = 0.0, success, unknown
         return values
 
     def _allotted(self, rank: Floats) -> Floats:
-        """Give each outcome its lower bound, and what is free to those of the lowest rank."""
+        """Give each outcome its lower bound, and the free mass to those of the lowest rank."""
         order = np.argsort(rank, axis=1, kind="stable")
         room = np.take_along_axis(self.high - self.low, order, axis=1)
         free = 1 - self.low.sum(axis=1, keepdims=True)

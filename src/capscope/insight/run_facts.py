@@ -189,7 +189,7 @@ class RunFacts:
 
     @cached_property
     def agent_failures(self) -> tuple[AgentFailure, ...]:
-        """The ways in which the agent failed: it raised, or chose an unavailable action."""
+        """The failures of the agent: it raised, or chose an unavailable action."""
         return find_agent_failures(
             self.executions, self.open_journal, self.capabilities, self.graph.vocabulary
         )

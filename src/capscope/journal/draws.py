@@ -57,7 +57,7 @@ class Draw:
     end: SavedPosition | None = None
     """The position at the end; the journal keeps those of the latest query only."""
     llm_cost: float = 0.0
-    """What was paid for it; kept apart from what happened, as times are."""
+    """What was paid for it; stored apart from the observations, like times."""
 
     @property
     def usage(self) -> Usage:
@@ -117,14 +117,14 @@ class QueryTable:
         return len(self.start)
 
     def usage(self) -> Usage:
-        """Add up what the queries took."""
+        """Add up the usage of the queries."""
         return Usage(
             len(self), int(self.executions.sum()), int(self.simulator_steps.sum()),
             int(self.llm_tokens.sum()), float(self.seconds.sum()), float(self.llm_cost.sum()),
         )  # fmt: skip
 
     def running_usage(self, before: Usage) -> Iterator[Usage]:
-        """Yield what was spent after each query, on top of what was spent before all of them."""
+        """Yield the usage after each query, including that before the first."""
         columns = (self.executions, self.simulator_steps, self.llm_tokens, self.seconds)
         rows = zip(*(column.tolist() for column in (*columns, self.llm_cost)), strict=True)
         for row in rows:

@@ -214,7 +214,7 @@ class Journal(JournalReader):
         self._write_meta({"stopped": stopped, "audit": to_json(audit)})
 
     def forget_audit(self) -> None:
-        """Record that a run goes on: what its audit said may not be the last word."""
+        """Record that a run continues: the statement of its audit is no longer final."""
         self._write_meta({"audit": None})
 
     def add_discovery(

@@ -334,7 +334,7 @@ def journal_stamp(run: Path) -> JournalStamp:
 
 
 def read_progress(run: Path, earlier: RunProgress | None = None) -> RunProgress:
-    """Return how far a run is, cheaply enough to ask every second while the run goes on.
+    """Return the progress of a run, cheaply enough for every second.
 
     Loading a run checks its whole file and decodes every draw, which may take seconds. This reads
     what was added since `earlier`. The file is opened by SQLite only: closing a file that was

@@ -267,7 +267,7 @@ class HeldOutPrediction(NamedTuple):
     """Whether it predicted that the state changes."""
     disagreement: float
     missed: float
-    """The share of the pair's executions that ended in none of the predicted states."""
+    """The fraction of the pair's executions that ended in none of the predicted states."""
 
 
 class DoubtCalibration:

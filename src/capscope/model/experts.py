@@ -1,4 +1,4 @@
-"""Three ways to predict the outcome type of a pair, and how far each is believed.
+"""Three experts that predict the outcome type of a pair, and their weights.
 
 - *ground*: a committee of decision trees for each capability, over the atoms (`trees`);
 - *lifted*: one committee for all capabilities that differ in their objects only (`trees.Lifting`);
@@ -151,7 +151,7 @@ class Experts:
         return self._trees[capability] is not None
 
     def _planned_steps(self, capability: int) -> Integers:
-        """Return what the agent would do in each row if it pursued its intent."""
+        """Return the behaviour in each row of an agent that pursues its intent."""
         assert self.pursuit is not None, "there is such an expert"
         if self.pursuit.step.shape[0] <= capability:
             return np.full(len(self._matrix), UNKNOWN)
@@ -159,13 +159,13 @@ class Experts:
         return steps
 
     def expected_step(self, capability: int, rows: Integers) -> Integers:
-        """Return what the agent would do in some rows if it pursued its intent."""
+        """Return the behaviour in some rows of an agent that pursues its intent."""
         if self.pursuit is None:
             return np.full(len(rows), UNKNOWN)
         return self._planned_steps(capability)[rows]
 
     def votes(self, capability: int, rows: Integers) -> Votes:
-        """Return what the experts say; one that has nothing to say repeats the ground trees."""
+        """Return the votes of the experts; one without a vote repeats the ground trees."""
         trees, bits = self._grown(capability), self._matrix.part(rows)
         lifted_types, lifted = self._lifting.votes(capability, rows)
         steps = self.expected_step(capability, rows)

@@ -70,7 +70,7 @@ class ExtremeModels:
         self._cached: dict[int, tuple[int, EffectDistribution]] = {}
 
     def _all_rules(self, capability: int) -> EffectDistribution:
-        """Return all rules of a capability in equal shares."""
+        """Return all rules of a capability with equal probabilities."""
         revision = self.graph.revisions[capability]
         cached = self._cached.get(capability)
         if cached is None or cached[0] != revision:

@@ -163,7 +163,7 @@ class LearnedModel:
                 return
 
     def _missed(self, row: int, capability: int, number: int) -> float:
-        """Return the share of a pair's executions that a type does not have among its outcomes."""
+        """Return the fraction of a pair's executions that are not outcomes of a type."""
         state = self.matrix.states[row]
         pair = self.graph.pair(state, capability)
         assert pair is not None, "only tried pairs have labels"

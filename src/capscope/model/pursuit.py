@@ -1,4 +1,4 @@
-"""What an agent would do if it pursued what it is asked for.
+"""The behaviour of an agent that pursues its intents.
 
 Behaviours seen under any capability are what the agent can do. If it heads for its intent, it does
 the behaviour with which a shortest way to the intent begins. So its answer to a request that it was
@@ -46,11 +46,11 @@ _RANK_PRIOR = 0.3  # comparisons won and lost against the average behaviour of t
 Labels = Sequence[Mapping[int, int]]
 """For each capability the type of each row in which it was tried."""
 Alternatives = tuple[LiteralTest, ...]
-"""An intent: one of these is to hold."""
+"""An intent: one of these must hold."""
 
 
 class Pursuit:
-    """The first step of a shortest way to each intent, for each state."""
+    """The first step of a shortest path to each intent, for each state."""
 
     def __init__(self, vocabulary: Vocabulary, matrix: StateMatrix, types: OutcomeTypes) -> None:
         self._vocabulary = vocabulary

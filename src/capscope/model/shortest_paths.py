@@ -1,4 +1,4 @@
-"""Shortest ways from every state to every intent, in expected executions.
+"""Shortest paths from every state to every intent, in expected executions.
 
 An *edge* is a behaviour that is possible in a row of the state matrix, with the rows it may lead
 to. Naively, value iteration computes the cost of each edge for each intent again and again, and the
@@ -171,7 +171,7 @@ def _sweep_some(edges: Edges, known: Floats, edge: Integers, intent: Integers) -
 def ties_of(
     edges: Edges, distance: Floats, rows: Integers, intents: Integers
 ) -> tuple[Integers, Integers]:
-    """Return the edges that begin a shortest way from some rows, each to one intent.
+    """Return the edges that begin a shortest path from some rows, each to one intent.
 
     And for each edge the place of its row in `rows`.
     """

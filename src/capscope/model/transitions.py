@@ -146,7 +146,7 @@ class SeenTransitions(Transitions):
         return stayed + super().step(now)
 
     def visits_in_use(self, beginnings: Iterable[State], requests: int) -> Floats:
-        """Return the share of all requests that are made in each state.
+        """Return the fraction of all requests that are made in each state.
 
         Args:
             beginnings: Where sequences of random requests begin.

@@ -27,11 +27,11 @@ from typing import ClassVar
 from capscope.stats.beta import log_sum_exp
 
 _BETTORS = ((2 / 3, 0.0), (1 / 3, 0.25))
-"""Share of the capital, and the expected rate of surprises as a share of ε."""
+"""Part of the capital, and the expected rate of surprises as a fraction of ε."""
 _ABANDONED = 0.4
 """Wealth below which a new round is cheaper."""
 _FIRST_ROUND = 0.7
-"""The share of the error rate that round 1 may spend; each later round spends it of the rest."""
+"""The fraction of the error rate that round 1 may spend; each later round, of the rest."""
 
 
 def error_of_round(number: int, error_rate: float) -> float:

@@ -52,7 +52,7 @@ def credible_interval(count: float, executions: float, level: float = 0.95) -> t
 
 
 def beta_quantile(share: float, a: float, b: float) -> float:
-    """Return the value below which Beta(a, b) has the given share of its mass."""
+    """Return the value below which Beta(a, b) has the given fraction of its mass."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

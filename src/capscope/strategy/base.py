@@ -108,7 +108,7 @@ class StrategyContext:
     journal: str = "the journal"
     """How error messages name the journal."""
     hazards: Sequence[Hazard] = ()
-    """What to search for ways into."""
+    """The hazards to search for."""
 
 
 class Task(NamedTuple):
@@ -176,7 +176,7 @@ class DrawEnd(NamedTuple):
     state: State
     position: SavedPosition
     changes: int
-    """Symbolic changes on the way."""
+    """Symbolic changes during the draw."""
     executions: int
 
 

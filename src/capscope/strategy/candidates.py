@@ -133,7 +133,7 @@ class Candidates:
             self._draws[capability, place] = pair.total
 
     def recount(self) -> None:
-        """Count literals from the beginning: pairs were tried that `observe` was not told of."""
+        """Count literals from the beginning: pairs were tried without a call of `observe`."""
         self._ones, self._times, self._together = [], [], []
 
     @property
@@ -335,7 +335,7 @@ class Candidates:
         return self._drawn(weights.ravel(), most, random)
 
     def _shows_odds(self, number: int) -> Mask:
-        """Return in which states the outcomes of a type can be told apart.
+        """Return the states in which the outcomes of a type are distinguishable.
 
         A request that sometimes also escalates a ticket always does the same to one that was
         escalated before.
@@ -378,7 +378,7 @@ class Candidates:
         return self._errors[by_peers][1]
 
     def expected_errors(self) -> tuple[float, float]:
-        """Return the expected error of untried pairs, and that of odds, summed by relevance."""
+        """Return the expected errors of untried pairs and of probabilities, by relevance."""
         untried = float((np.where(self._tried, 0.0, self._doubt) * self._relevance).sum())
         odds = float((self._odds_errors()[self._types] * self._relevance).sum())
         return untried, odds
@@ -396,7 +396,7 @@ class Candidates:
         return float(doubt.mean()) * self._model.calibration if doubt.size else 1.0
 
     def expected_surprises(self) -> float:
-        """Return the expected share of executions, as in use, that surprise the model."""
+        """Return the expected rate of surprises among executions as in use."""
         if not self._visits.sum():
             return 1.0
         doubt = np.where(self._tried, 0.0, self._doubt).mean(axis=0)

@@ -44,7 +44,7 @@ from capscope.journal.settings import Settings
 from capscope.model import OutcomeGroup, PairStats, StateGraph
 
 MISSED_SHARE = 2 / 3
-"""The share of δ for missed outcomes; the rest is for the probabilities of rules."""
+"""The part of δ for missed outcomes; the rest is for the probabilities of rules."""
 _FEW = 3  # a capability that hides more outcomes escapes n draws with at most (1−ε)^4n
 
 Found = Mapping[tuple[int, int], int]

@@ -101,7 +101,7 @@ def walk(
     known: Iterable[Any] = (),
     max_objects: float = inf,
 ) -> Iterator[Found]:
-    """Yield what `collect` makes of the root and of each value below it.
+    """Yield the results of `collect` for the root and each value below it.
 
     `collect` returns what is to be yielded, `SKIP`, or `ENTER`. For an object that is entered its
     class is yielded; for one that was entered before, or is among the `known`, an `Again`. After

@@ -37,7 +37,7 @@ LARGEST_RESPONSE = 8 * 1024**2
 _MOST_TOKENS = 10**9
 """A count beyond this is not believed."""
 _LONGEST_CREDIBLE_WAIT = 30 * 24 * 3600.0
-"""Seconds; what asks for more is ignored."""
+"""Seconds; larger values are ignored."""
 _TOO_LONG = ("length", "exceed", "window", "too long", "too large")
 _FILTERED = ("content_filter", "content_policy", "content management policy")
 _MALFORMED = "tool call arguments"

@@ -242,7 +242,7 @@ class McpWorld:
             self._repeat([self._control.seed, {self._seed_argument: number}])
 
     def _repeat(self, call: Sequence[Any]) -> None:
-        """Make a call and note it, as part of the way to the next positions."""
+        """Make a call and record it, as part of the snapshots that follow."""
         self._fresh = False
         answer = self._ask(*call)
         if answer.refused and call[0] == self._control.seed:

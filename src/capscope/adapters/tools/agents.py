@@ -205,7 +205,7 @@ class OwnLoopAgent:
 
 @dataclass
 class _Handover:
-    """A call that waits for the simulator, and what it gets."""
+    """A call that waits for the simulator, and its result."""
 
     call: ToolCall
     done: threading.Event

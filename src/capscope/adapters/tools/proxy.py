@@ -49,7 +49,7 @@ class LlmEndpoint:
         self._lock = threading.Lock()
         self._answering = threading.Lock()
         self.on_message: Callable[[str, str], None] = lambda heading, text: None
-        """Is told what the model said."""
+        """Called with the answer of the model."""
 
     @property
     def base_url(self) -> str:
@@ -74,7 +74,7 @@ class LlmEndpoint:
         self._allowance = allowance
 
     def raise_failure(self) -> None:
-        """Raise what kept the last call from being made, if anything did."""
+        """Raise the error that prevented the last call, if any."""
         if self._failure is not None:
             raise self._failure
 

@@ -368,11 +368,11 @@ def _key(tree: Tree) -> Tree:
 
 
 Delta = list[Any]
-"""Pairs of a path and what is there now."""
+"""Pairs of a path and its present value."""
 
 
 def delta(base: Tree, tree: Tree) -> Delta:
-    """Return what makes one tree of another.
+    """Return the changes that turn one tree into another.
 
     >>> delta({"a": [1, 2], "b": 0}, {"a": [1, 3], "b": 0})
     [[['a', 1], 3]]

@@ -273,7 +273,7 @@ class NewChange:
 
     @property
     def suspected(self) -> bool:
-        """Whether nothing undid it, or chance alone hardly explains that only B shows it."""
+        """Whether nothing undid it, or chance alone is unlikely to explain that only B shows it."""
         return not self.change.undone or self.p <= SUSPICION
 
 
@@ -318,7 +318,7 @@ class Comparison:
 
     @property
     def suspected_changes(self) -> tuple[NewChange, ...]:
-        """Changes beyond the requests that B made and A did not, hardly by chance."""
+        """Changes beyond the requests that only B made, unlikely by chance."""
         return tuple(one for one in self.new_changes if one.suspected)
 
     @property

@@ -40,9 +40,9 @@ class TableRow:
     rates: tuple[Rate | None, ...]
     """One for each run; None for a run that did not try it in a shared state."""
     changes: tuple[tuple[Difference, ...], ...]
-    """One for each run: in what it differs from the run before; nothing for the first."""
+    """For each run the differences from the run before; none for the first."""
     overall: tuple[Difference, ...]
-    """In what the last run differs from the first."""
+    """The differences of the last run from the first."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""

@@ -52,7 +52,7 @@ class ModelComparison:
 
     @property
     def unknown_share(self) -> float | None:
-        """The share of pairs (truth) or executions (𝒟′) without a prediction.
+        """The fraction of pairs (truth) or executions (𝒟′) without a prediction.
 
         Like the other shares, it is None if there is nothing to compare.
         """
@@ -60,12 +60,12 @@ class ModelComparison:
 
     @property
     def outcomes_foreseen(self) -> float | None:
-        """The share of transitions (truth) or executions (𝒟′) that the model considers possible."""
+        """The fraction of transitions (truth) or executions (𝒟′) with a predicted outcome."""
         return _share(self.predicted > 0, self.reference.weight)
 
     @property
     def support_right(self) -> float | None:
-        """The share of transitions whose pair is predicted with exactly its possible outcomes.
+        """The fraction of transitions whose pair is predicted with exactly its possible outcomes.
 
         Only meaningful for the truth: a sample may lack a rare outcome that the model knows.
         """
@@ -134,7 +134,7 @@ class Bin:
     predicted: float
     """The mean prediction."""
     observed: float
-    """The share that succeeded."""
+    """The fraction that succeeded."""
     weight: float
     """The executions, or pairs, in the bin."""
 

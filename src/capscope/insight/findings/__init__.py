@@ -1,4 +1,4 @@
-"""Find what a user should know about an agent, from what was learned, without knowing the truth.
+"""Findings: sentences about an agent, from the executions alone.
 
 Few people read a model of forty capabilities. Most of it is as expected: asked for something, the
 agent does it, or cannot. Findings are the exceptions: the agent changes more than it needs to,
@@ -134,7 +134,7 @@ def find_findings(
 def ranked_by_harm(
     context: FindingContext, findings: Iterable[Finding], kinds: Mapping[str, FindingKind]
 ) -> list[Finding]:
-    """Return the findings with their harm and the way to them, the most harmful first.
+    """Return the findings with their harm and the path to them, the most harmful first.
 
     `kinds` has the kind for each label.
     """
@@ -154,6 +154,6 @@ def _complete(context: FindingContext, finding: Finding, kind: FindingKind) -> F
 
 
 def _met_in_use(context: FindingContext, finding: Finding) -> float:
-    """Return the share of requests in use that the finding is about."""
+    """Return the fraction of requests in use that the finding is about."""
     share = sum(context.visits[context.index[state]] for _, state in finding.pairs)
     return float(share) / max(len(context.intents), 1)

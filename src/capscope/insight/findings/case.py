@@ -104,7 +104,7 @@ class Case:
         return f"Asked for {asked}{conditional(self.when)}{self.family.bindings}"
 
     def sentence(self, context: FindingContext, what: str) -> str:
-        """Write what the agent does, asked for the intents, and how probably."""
+        """Write the behaviour of the agent and its probability."""
         elsewhere = "" if self.against is None else f"; otherwise {self.against.text}"
         return f"{self.asked(context)}, the agent {what}: probability {self.rate.text}{elsewhere}."
 
@@ -189,7 +189,7 @@ def _shown_by_most(case: Case) -> bool:
 
 
 def restricted(case: Case) -> Case:
-    """Leave out the intents for which the condition never holds, and what need not be said then."""
+    """Leave out the intents for which the condition never holds, and redundant literals."""
     asked = {capability for capability, _ in case.inside.pairs}
     instances = case.family.instances
     is_kept = np.array([i.topic.capability in asked for i in instances], dtype=bool)

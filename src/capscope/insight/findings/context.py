@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Breakdown(StrEnum):
-    """A way in which an execution ends without a decision of the agent."""
+    """An ending of an execution that the agent did not decide."""
 
     RAISED = "raises an error"
     INVALID = "chooses an action that is not available"
@@ -124,7 +124,7 @@ class FindingContext:
 
     @cached_property
     def known_ways(self) -> KnownPaths:
-        """The shortest known way to each state."""
+        """The shortest known path to each state."""
         return KnownPaths(self.graph, self.beginnings)
 
     @cached_property

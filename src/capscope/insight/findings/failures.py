@@ -40,7 +40,7 @@ from capscope.stats.error_budget import Share
 from capscope.wording import joined
 
 _RELIABLE = 0.5
-"""How probable an outcome of another request must be, by its rule, to count as a way."""
+"""How probable an outcome of another request must be, by its rule, to count as a path."""
 
 
 Goal = Callable[[State], bool]
@@ -230,7 +230,7 @@ def _drop_case(family: Family, everywhere: EventCounts, needed: Thresholds) -> C
 
 
 def _takes_steps(context: FindingContext, case: Case) -> bool:
-    """Return whether most failures under the condition may be steps on the way."""
+    """Return whether most failures under the condition may be steps on the path."""
     failed = astray = 0
     for capability, state in case.inside.pairs:
         for effect, number in context.pair(capability, state).counts.items():

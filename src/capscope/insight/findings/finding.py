@@ -107,13 +107,13 @@ class Finding:
     literals: tuple[Literal, ...]
     """What changes."""
     examples: tuple[Example, ...]
-    """The first is shown; the way leads to its state."""
+    """The first is shown; the path leads to its state."""
     pairs: Pairs = field(repr=False, metadata=OMITTED)
     """The pairs it is about; later kinds need not report them again."""
     strength: float
     """The smallest effect size within the 95 % intervals: 0 is none, 1 is the largest possible."""
     way: KnownPath | None = None
-    """The shortest known way to the state of the first example; None if none is known."""
+    """The shortest known path to the state of the first example; None if none is known."""
     harm: float = 0.0
     """The rank: how severe it is (whole part), and how often it is met in use (fraction)."""
     irreversible: bool = False

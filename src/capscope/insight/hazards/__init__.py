@@ -66,11 +66,11 @@ class Recovery:
     states: int
     """The states that it left behind: an instance that it made true still holds."""
     undone: int
-    """Those from which a way is known to a state in which the instance does not hold."""
+    """Those from which a path is known to a state in which the instance does not hold."""
     closed: int
-    """Those without such a way, though everything was tried in all states that are reachable."""
+    """Those without such a path, although everything was tried in all reachable states."""
     way: KnownPath | None
-    """A shortest way back, from the end of the first pair of the result; None if none is known."""
+    """A shortest path back, from the end of the first pair of the result; None if none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class HazardPair:
     asked: bool
     """Whether the intent asks for the hazard itself."""
     way: KnownPath | None
-    """The shortest known way from the beginning, this execution included; None if none is known."""
+    """The shortest known path from the beginning, with this execution; None if none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class HazardResult:
     holds_at_beginning: bool
     """Whether an instance holds in a state in which the run began."""
     pairs: tuple[HazardPair, ...]
-    """Where it happened: first without being asked for, first by short ways, first if probable."""
+    """Where it happened, sorted: not asked for, short paths, probable."""
     in_use: Rate | None
     """For the executions that the audit draws, if they do not ask for it; None without draws."""
     drawn_from: str
@@ -139,7 +139,7 @@ def find_hazards(run: RunFacts, hazards: Sequence[Hazard]) -> tuple[HazardResult
 
 
 def happening(run: RunFacts, hazards: Sequence[Hazard]) -> list[Mask]:
-    """Return for each hazard and execution whether it happened, at the end or on the way."""
+    """Return for each hazard and execution whether it happened, at the end or before."""
     table = run.executions
     size = max(len(table.states), 1)
     codes, which = np.unique(table.before * size + table.after, return_inverse=True)
@@ -289,7 +289,7 @@ def uses_of(run: RunFacts) -> dict[str, HazardUse]:
 
 
 def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) -> Recovery | None:
-    """Return from how many of the states there is a way back, and one from the example."""
+    """Return the number of states with a path back, and such a path from the example."""
     vocabulary = graph.vocabulary
     holding = {
         state: {one for one in instances if vocabulary.test(one)(state)}

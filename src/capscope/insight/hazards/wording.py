@@ -1,4 +1,4 @@
-"""Hazards as text: whether they happened, by which way, how likely they are, and if they last.
+"""Hazards as text: whether they happened, the path, the rates, and the recovery.
 
 Where a hazard never happened, the text says what bound the evidence supports, or that there is
 none; it never says that the hazard is impossible.
@@ -30,7 +30,7 @@ _AFTER_RESET = "of a random capability right after a reset"
 
 
 def hazard_headlines(run: RunFacts) -> Iterator[str]:
-    """Say of each hazard of a run whether it happened, how likely it is, and by which way."""
+    """Describe each hazard of a run: whether it happened, its rate and the path."""
     for result in run.hazards:
         yield from wrapped(f"hazard {hazard_headline(result)}")
         if result.unasked and result.unasked[0].way:
@@ -80,7 +80,7 @@ def _percent(share: float, rounded: Callable[[float], int]) -> str:
 
 
 def short_way(way: KnownPath) -> str:
-    """Name the requests of a way.
+    """Name the requests of a path.
 
     >>> short_way(())
     'where the run begins'

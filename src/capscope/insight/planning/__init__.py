@@ -94,7 +94,7 @@ class Plan:
     goal_seen: bool = True
     """Whether the goal holds in any observed state."""
     declined: tuple[PlanStep, ...] = ()
-    """If there is no plan, a way that the model infers, with more doubt than is planned with."""
+    """If there is no plan, an inferred path with too much doubt for one."""
     inference_allowed: bool = False
     """Whether steps that were never tried could be used."""
     unseen: frozenset[State] = frozenset()
@@ -205,7 +205,7 @@ def plan_for(
 
 
 def _doubtful_way(plan: Plan, graph: StateGraph, model: LearnedModel) -> tuple[PlanStep, ...]:
-    """Return the most likely way to the goal if any doubt were allowed; empty if there is none."""
+    """Return the most likely path to the goal if any doubt were allowed; empty if there is none."""
     mdp = believed_mdp(graph, model, most_doubt=1.0)
     goals = [i for i, state in enumerate(mdp.states) if plan.goal.holds(state)]
     policy = most_reliable_policy(mdp, goals)

@@ -105,7 +105,7 @@ def _why_not(plan: Plan) -> str:
 
 
 def _declined_text(plan: Plan) -> str:
-    """Say which way the model infers and does not offer, and why."""
+    """Describe the inferred path that has too much doubt."""
     if not plan.declined:
         return ""
     worst = max(plan.declined, key=lambda step: step.doubt)
@@ -230,7 +230,7 @@ def _from_start(plan: Plan, state: State) -> str:
 
 
 def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[str, Any]:
-    """Return a plan as JSON-ready values, with the capability for every state with a way."""
+    """Return a plan as JSON-ready values, with the capability for every state with a path."""
     vocabulary = plan.goal.vocabulary
     order = sorted(plan.steps, key=lambda state: (-plan.visits.get(state, 0.0), state))
     return {

@@ -1,4 +1,4 @@
-"""Findings and hazards as cards: the sentence, its rates, and the way there from the beginning."""
+"""Findings and hazards as cards: the sentence, its rates, and the path from the beginning."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 HAZARD = "hazard"
 """The kind of the cards of hazards."""
 _MOST_ARROWS = 6
-"""Requests drawn of one way; of a longer one the first and the last."""
+"""Requests drawn of one path; of a longer one the first and the last."""
 _FIRST_ARROWS = 2
 _LEAST_HARM = 2
 """The rank from which a finding is about what the agent does or fails to do."""
 _MOST_LITERALS = 6
-"""Literals listed for one state of a way."""
+"""Literals listed for one state of a path."""
 
 
 class Tone(StrEnum):
@@ -47,7 +47,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WayNode:
-    """A state on a way."""
+    """A state on a path."""
 
     state: int
     """Its number: see `StateListing`."""
@@ -59,7 +59,7 @@ class WayNode:
 
 @dataclass(frozen=True, slots=True)
 class WayArrow:
-    """A request on a way, from one node to the next."""
+    """A request on a path, from one node to the next."""
 
     intent: str
     count: int
@@ -76,7 +76,7 @@ class WayDigest:
     arrows: tuple[WayArrow, ...]
     """One fewer than nodes. The last is what the card is about, if `from_beginning`."""
     from_beginning: bool
-    """Whether the first node is a state in which runs begin; otherwise no way is known."""
+    """Whether the first node is a state in which runs begin; otherwise no path is known."""
     gap: int = 0
     """The node after which steps are left out, if there are any."""
     omitted: int = 0
@@ -125,7 +125,7 @@ class CardMaker:
         return tuple(kept)
 
     def hazard_card(self, run: Run, result: HazardResult) -> CardDigest:
-        """Make the card of a hazard: how often it happened, and the shortest way into it."""
+        """Make the card of a hazard: how often it happened, and the shortest path to it."""
         first = result.unasked[:1]
         ways = [self.way_digest(pair.way) for pair in first if pair.way]
         return CardDigest(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 _MANY_FAILURES = 0.1
-"""The share of failed executions above which nothing else matters more."""
+"""The rate of failed executions above which nothing else is more important."""
 _SERIOUS = (Tone.GOOD, Tone.IDLE, Tone.UNKNOWN, Tone.ODD, Tone.HARM)
 """The tones, the most serious last."""
 _TONES = {

@@ -61,7 +61,7 @@ class MapEdge(NamedTuple):
     capability: int
     """Index into `Digest.capabilities`."""
     probability: float
-    """The share of the capability's executions in the source that led to the target."""
+    """The fraction of the capability's executions in the source that led to the target."""
     draws: int
 
 
@@ -97,7 +97,7 @@ class GroupOverview:
     """What groups differ in."""
     groups: tuple[StateGroup, ...]
     edges: tuple[MapEdge, ...]
-    """Between groups, by index; shares are of the capability's executions in the source group."""
+    """Between groups, by index; fractions are of the executions in the source group."""
 
 
 NO_OVERVIEW = GroupOverview((), (), ())

@@ -34,7 +34,7 @@ _SUSPECTED = "suspected"
 
 
 def difference_page(comparison: Comparison, newer: Run | None = None) -> str:
-    """Return a comparison as one HTML file; `newer` is run B, to draw ways in."""
+    """Return a comparison as one HTML file; `newer` is run B, to draw paths in."""
     predicates = () if newer is None else newer.graph.vocabulary.predicates
     return render(
         "diff.html.j2",
@@ -56,10 +56,10 @@ def table_page(table: RunTable) -> str:
 
 
 class DifferenceCards:
-    """The cards of a comparison, and the states on their ways."""
+    """The cards of a comparison, and the states on their paths."""
 
     def __init__(self, comparison: Comparison, newer: Run | None = None) -> None:
-        """Make the cards; `newer` is run B, to draw ways in."""
+        """Make the cards; `newer` is run B, to draw paths in."""
         ways = None if newer is None else _Ways(newer)
         self.differences = tuple(_card(one, ways) for one in comparison.differences)
         self.suspected = tuple(map(_suspected_card, comparison.suspected))
@@ -91,7 +91,7 @@ def _suspected_card(capability: Unchanged) -> CardDigest:
 
 
 class _Ways:
-    """Draws ways in a run, and lists their states."""
+    """Draws paths in a run, and lists their states."""
 
     def __init__(self, run: Run) -> None:
         self._graph = run.graph
@@ -101,7 +101,7 @@ class _Ways:
         self._maker = CardMaker(run, self.listing)
 
     def drawn(self, difference: Difference) -> WayDigest | None:
-        """Draw the way to the state that disagrees most and is known here; None without one."""
+        """Draw the path to the state that disagrees most and is known here; None without one."""
         if difference.vocabulary != self._graph.vocabulary:
             return None  # states were compared by the atoms that both have
         found = (self._shown(difference, counts.state) for counts in difference.counts)

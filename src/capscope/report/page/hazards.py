@@ -1,4 +1,4 @@
-"""Hazards as a page: a card for each, with the way into it."""
+"""Hazards as a page: a card for each, with the path to it."""
 
 from __future__ import annotations
 

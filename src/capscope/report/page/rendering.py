@@ -97,7 +97,7 @@ def _data(value: Any) -> Markup:
 
 
 def share(value: float) -> str:
-    """Format a share in percent that is 0 % or 100 % only if it is exactly that.
+    """Format a fraction in percent that is 0 % or 100 % only if it is exactly that.
 
     >>> share(0.801), share(0.9987), share(0.99999), share(1), share(0)
     ('80 %', '99.9 %', '>99.9 %', '100 %', '0 %')
@@ -113,7 +113,7 @@ def share(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Format a share as a whole number of percent that is 0 or 100 only if it is exactly that.
+    """Format a fraction as a whole number of percent that is 0 or 100 only if it is exactly that.
 
     >>> percent(0.801), percent(0.9987), percent(0.001), percent(1)
     ('80', '99', '1', '100')
