@@ -349,7 +349,7 @@ def test_nothing_is_left_in_a_directory_that_is_not_a_run(tmp_path):
 def test_a_directory_that_cannot_be_written_to_is_an_error_of_the_run(run):
     (run / ".lock").unlink()
     (run / ".lock").mkdir()
-    with pytest.raises(RunError, match=r"\.lock is no regular file"):
+    with pytest.raises(RunError, match=r"\.lock is not a regular file"):
         RunDirectory.open(run)
 
 
@@ -509,7 +509,7 @@ def test_a_file_of_a_run_that_is_not_regular_is_refused(run, tmp_path, name, kin
     if kind == "link":
         target.write_text("mine")
     for read_only in (True, False):
-        with pytest.raises(RunError, match=r"a symbolic link|no regular file"):
+        with pytest.raises(RunError, match=r"a symbolic link|not a regular file"):
             RunDirectory.open(run, read_only=read_only)
     with pytest.raises(RunError):
         read_progress(run)
@@ -545,7 +545,7 @@ def test_what_is_written_below_a_run_directory_stays_there(run, tmp_path, place)
     (run / "link").symlink_to(tmp_path / "precious" / "file")
     (run / "folder").symlink_to(tmp_path / "precious")
     os.mkfifo(run / "pipe")
-    with pytest.raises(RunError, match=r"a symbolic link|no regular file"):
+    with pytest.raises(RunError, match=r"a symbolic link|not a regular file"):
         write_atomically(run / place, "text")
     assert left_of(tmp_path / "precious") == ["file"]
     assert (tmp_path / "precious" / "file").read_text() == "mine"

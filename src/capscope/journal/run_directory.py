@@ -206,7 +206,7 @@ def _refuse_odd_file(path: Path, *, or_folder: bool = False) -> None:
     except FileNotFoundError:
         return
     if not (stat.S_ISREG(mode) or (or_folder and stat.S_ISDIR(mode))):
-        kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
         raise RunError(f"{path} is {kind}; the files of a run must be regular: remove it")
 
 

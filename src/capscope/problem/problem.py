@@ -117,7 +117,7 @@ class DrawsPictures(Protocol):
 
 @runtime_checkable
 class NamesPositions(Protocol):
-    """An optional part of a simulator whose snapshots differ for the same position."""
+    """An optional protocol for simulators whose snapshots differ for the same position."""
 
     def position_name(self) -> bytes | None:
         """Identify the current position, however it was reached; None if that is not possible."""

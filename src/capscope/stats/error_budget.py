@@ -75,7 +75,7 @@ class Share:
         """
         if not 0 < fraction <= 1 - self.spent + _ROUNDING:
             raise CapscopeError(
-                f"{self.name!r} asks for {fraction:g} of its share of the error budget, of which "
+                f"{self.name!r} asks for {fraction:g} of its share of the error budget; only "
                 f"{1 - self.spent:g} is left"
             )
         self.spent = min(self.spent + fraction, 1.0)

@@ -160,7 +160,7 @@ def test_a_folder_in_place_of_the_file_is_told(tmp_path):
 
 def test_a_pipe_in_place_of_the_file_is_told_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / recipe().file_name)
-    with pytest.raises(CapscopeError, match="it is no regular file"):
+    with pytest.raises(CapscopeError, match="it is not a regular file"):
         load(recipe(), tmp_path)
 
 

@@ -150,7 +150,7 @@ def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
     path = folder / recipe.file_name
     try:
         if path.exists() and not path.is_file():  # opening a pipe would wait forever
-            raise SampleError(f"cannot read {path}: it is no regular file; delete it")
+            raise SampleError(f"cannot read {path}: it is not a regular file; delete it")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return _understood(archive, recipe)
     except FileNotFoundError:
