@@ -8,7 +8,7 @@ import pytest
 from capscope.report.digest.states import GroupOverview
 from capscope.report.page import report_page
 from capscope.report.page.rendering import share
-from support.report_pages import drawn, focused, press, shown
+from support.report_pages import drawn, focused, follow, press, shown
 from support.tiny_digests import DIGEST, big, hostile
 
 pytest_plugins = ["support.visits"]
@@ -195,7 +195,7 @@ def test_a_link_to_a_capability_opens_it(visiting):
     page = visiting().open(REPORT, "#capability-at-switch")
     assert page.locator(".capability.opened").get_attribute("id") == "capability-at-switch"
     page.fill("#search", "flying")
-    page.locator("#findings .links a").click()
+    follow(page.locator("#findings .links a"))
     assert "lit(lamp)" in shown(page)
     assert page.locator(".capability.opened").count() == 2
     assert focused(page) == "lit(lamp)"
@@ -281,7 +281,7 @@ def test_the_list_follows_links_and_choices(visiting):
     page = visiting(viewport=NARROW).open(REPORT, "#group-0")
     entries = page.locator("#map-list details")
     assert entries.first.get_attribute("open") is not None
-    entries.first.get_by_role("link", name="broken").click()
+    follow(entries.first.get_by_role("link", name="broken"))
     assert entries.last.locator("tbody tr").count() == 1
     assert entries.last.get_attribute("open") is not None
     page.select_option("#map-state", "0")

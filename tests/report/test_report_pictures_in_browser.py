@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-from playwright.sync_api import expect
-
 from capscope.logic import Phrasing
 from capscope.report.page import report_page
-from support.report_pages import drawn, focused, press, shown
+from support.report_pages import drawn, focused, follow, press, shown
 from support.tiny_digests import DIGEST, big
 
 pytest_plugins = ["support.visits"]
@@ -34,7 +32,7 @@ def test_a_tile_shows_its_capabilities_and_the_tile_of_harm_the_changes(visit):
     assert page.locator(".filters [aria-pressed=true]").count() == 1
     page.click(".tile.unknown")
     assert shown(page) == ["dug(hole)"]
-    page.click(".tile.harm")
+    follow(page.locator(".tile.harm"))
     assert page.evaluate("location.hash") == "#beyond"
 
 
@@ -50,10 +48,10 @@ def test_a_card_draws_the_way_there(visit):
     assert card.locator(".way-node img").count() == 1
     assert card.locator(".way-node").nth(1).locator("img").count() == 1
     assert "in 2 requests" in card.inner_text()
-    page.locator("#verdict .verdict a").click()
+    follow(page.locator("#verdict .verdict a"))
     assert page.evaluate("location.hash") == "#finding-0"
-    card.locator(".way-name a").last.click()
-    expect(page.locator("#map-state")).to_have_value("2")  # the page follows the link in an event
+    follow(card.locator(".way-name a").last)
+    assert page.locator("#map-state").input_value() == "2"
 
 
 def test_further_cards_are_shown_on_request_and_by_a_link(visiting):
@@ -119,9 +117,9 @@ def test_the_map_shows_groups_or_states(visit):
     page.select_option("#map-state", "1")
     panel = page.locator("#state")
     assert "1 state, in which 49 executions started." in panel.inner_text()
-    panel.locator("a", has_text="− broken(lamp)").click()
+    follow(panel.locator("a", has_text="− broken(lamp)"))
     assert "The run began here." in panel.inner_text()
-    panel.locator(".members a").last.click()
+    follow(panel.locator(".members a").last)
     page.wait_for_selector("[data-view='states'][aria-pressed='true']")
     assert page.locator("#map-state").input_value() == "1"
     assert "lit(lamp)" in panel.inner_text()
@@ -153,7 +151,7 @@ def test_a_state_is_chosen_from_the_list_or_by_a_link_and_described(visit):
     state = page.locator("#state")
     assert "broken(lamp)" in state.inner_text()
     assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 executions"]
-    state.locator("a", has_text="s0").click()
+    follow(state.locator("a", has_text="s0"))
     assert page.locator("#map-state").input_value() == "0"
     assert state.locator("img").count() == 1
     assert [text.split("\t")[1:3] for text in state.locator("tr").all_inner_texts()] == [

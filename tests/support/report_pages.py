@@ -10,6 +10,15 @@ def focused(page):
     return page.evaluate("document.activeElement.textContent || document.activeElement.id")
 
 
+def follow(link):
+    """Click a link to a place in the page, and wait until the page's scripts have followed it."""
+    page = link.page
+    event = "new Promise((done) => addEventListener('hashchange', () => done(), { once: true }))"
+    page.evaluate(f"() => {{ window.followed = {event} }}")
+    link.click()
+    page.evaluate("() => window.followed")
+
+
 def press(page, *keys):
     for key in keys:
         page.keyboard.press(key)
