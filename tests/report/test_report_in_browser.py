@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from playwright.sync_api import expect
 
 from capscope.report.digest.states import GroupOverview
 from capscope.report.page import report_page
@@ -119,14 +120,12 @@ def test_a_rule_shows_its_draws(visit):
     page = visit(REPORT)
     page.locator("button.open").first.click()
     opened = page.locator(".capability.opened .rule").first
-    # Rules out of sight have no text: on a busy machine the first takes a frame to be laid out.
-    opened.get_by_text("achieved").first.wait_for()
-    assert "✓ achieved" in opened.inner_text()
-    assert "65 % to 85 %" in opened.inner_text()
+    expect(opened).to_contain_text("✓ achieved")
+    expect(opened).to_contain_text("65 % to 85 %")
     opened.locator("[data-draws]").click()
     draws = opened.locator(".draw")
     assert draws.count() == 2
-    assert "query 5, draw 1, execution 0" in draws.nth(1).inner_text()
+    expect(draws.nth(1)).to_contain_text("query 5, draw 1, execution 0")
     assert draws.nth(1).locator(".chain a").all_inner_texts() == ["s0", "s2"]
     assert draws.nth(1).locator(".made").all_inner_texts() == ["broken(lamp)"]
     assert draws.nth(1).locator(".unmade").all_inner_texts() == ["at(switch)"]
@@ -135,7 +134,7 @@ def test_a_rule_shows_its_draws(visit):
     assert (
         draws.nth(1).locator("pre").inner_text() == "user: light\nassistant: I pressed the switch."
     )
-    assert "capscope show DIR 'lit(lamp)' --draws" in opened.inner_text()
+    expect(opened).to_contain_text("capscope show DIR 'lit(lamp)' --draws")
     opened.locator("[data-draws]").click()
     assert draws.count() == 0
 
@@ -236,7 +235,7 @@ def test_without_scripts_all_rules_can_be_read(visiting):
     assert page.locator(".rule:visible").count() == 5
     assert not page.locator("#search").is_visible()
     assert not page.locator("#map-chart").is_visible()
-    assert "need JavaScript" in page.locator("#learning").inner_text()
+    expect(page.locator("#learning")).to_contain_text("need JavaScript")
 
 
 @pytest.mark.parametrize("digest", [DIGEST, hostile()], ids=["usual", "hostile"])
@@ -315,9 +314,9 @@ def test_hostile_text_runs_nothing_and_is_shown_literally(visiting):
     literally = digest.problem.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
     first, second = literally.split("\u2028")
     assert page.locator("h1").inner_text() == f"{first} {second}"
-    assert "{{7*7}}" in page.locator("h1").inner_text()
-    assert first in page.locator(".draw pre").inner_text()
-    assert first in page.locator(".capability .changes .term").first.inner_text()
+    expect(page.locator("h1")).to_contain_text("{{7*7}}")
+    expect(page.locator(".draw pre")).to_contain_text(first)
+    expect(page.locator(".capability .changes .term").first).to_contain_text(first)
     assert page.locator("#state .atoms li").inner_text().startswith(first)
     assert page.locator("main img, main script").count() == 0
     assert not page.locator("a").evaluate_all("all => all.filter(a => !a.hash).map(a => a.href)")

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from playwright.sync_api import expect
+
 from capscope.logic import Phrasing
 from capscope.report.page import report_page
 from support.report_pages import drawn, focused, follow, press, shown
@@ -15,7 +17,7 @@ REPORT = report_page(DIGEST)
 def test_the_first_screen_has_the_verdict_the_claim_and_what_it_rests_on(visit):
     page = visit(REPORT)
     verdict = page.locator("#verdict")
-    assert "It breaks the lamp." in verdict.locator(".verdict").inner_text()
+    expect(verdict.locator(".verdict")).to_contain_text("It breaks the lamp.")
     text = verdict.inner_text()
     for part in ("1,249 executions", "With 0.95 confidence", "8 tried", "3 inferred", "1 unknown"):
         assert part in text
@@ -47,7 +49,7 @@ def test_a_card_draws_the_way_there(visit):
     # Only s0 has a picture.
     assert card.locator(".way-node img").count() == 1
     assert card.locator(".way-node").nth(1).locator("img").count() == 1
-    assert "in 2 requests" in card.inner_text()
+    expect(card).to_contain_text("in 2 requests")
     follow(page.locator("#verdict .verdict a"))
     assert page.evaluate("location.hash") == "#finding-0"
     follow(card.locator(".way-name a").last)
@@ -97,7 +99,7 @@ def test_literals_are_shown_in_words_and_found_by_both_names(visit):
         page.fill("#search", sought)
         assert shown(page) == ["the lamp is lit"]
     page.select_option("#map-state", "1")
-    assert "the lamp is lit" in page.locator("#state").inner_text()
+    expect(page.locator("#state")).to_contain_text("the lamp is lit")
 
 
 def test_the_page_and_its_scripts_say_literals_identically(visit):
@@ -116,13 +118,13 @@ def test_the_map_shows_groups_or_states(visit):
     assert drawn(page) != states
     page.select_option("#map-state", "1")
     panel = page.locator("#state")
-    assert "1 state, in which 49 executions started." in panel.inner_text()
+    expect(panel).to_contain_text("1 state, in which 49 executions started.")
     follow(panel.locator("a", has_text="− broken(lamp)"))
-    assert "The run began here." in panel.inner_text()
+    expect(panel).to_contain_text("The run began here.")
     follow(panel.locator(".members a").last)
     page.wait_for_selector("[data-view='states'][aria-pressed='true']")
     assert page.locator("#map-state").input_value() == "1"
-    assert "lit(lamp)" in panel.inner_text()
+    expect(panel).to_contain_text("lit(lamp)")
 
 
 def test_many_states_are_shown_as_groups_first(visit):
@@ -133,8 +135,8 @@ def test_many_states_are_shown_as_groups_first(visit):
 
 def test_the_audit_is_marked_in_the_learning_curve(visit):
     page = visit(REPORT)
-    assert "audit, passed" in page.locator("#learning-chart").inner_text()
-    assert "300 executions scored, 0 surprises, passed" in page.locator("#learning").inner_text()
+    expect(page.locator("#learning-chart")).to_contain_text("audit, passed")
+    expect(page.locator("#learning")).to_contain_text("300 executions scored, 0 surprises, passed")
 
 
 def test_a_map_of_one_state_is_drawn(visit):
@@ -149,7 +151,7 @@ def test_a_state_is_chosen_from_the_list_or_by_a_link_and_described(visit):
     page = visit(REPORT)
     page.select_option("#map-state", "2")
     state = page.locator("#state")
-    assert "broken(lamp)" in state.inner_text()
+    expect(state).to_contain_text("broken(lamp)")
     assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 executions"]
     follow(state.locator("a", has_text="s0"))
     assert page.locator("#map-state").input_value() == "0"
@@ -182,4 +184,4 @@ def test_the_learning_curve_can_be_drawn_over_a_logarithm(visit):
     page.wait_for_function(
         "old => document.querySelector('#learning-chart svg').innerHTML != old", arg=before
     )
-    assert "agreement with the final model" in chart.inner_text()
+    expect(chart).to_contain_text("agreement with the final model")
