@@ -1,8 +1,8 @@
 """Every claim of the paper's experiments, with the paper's number, ours, and a verdict.
 
 All numbers on our side are read from the result files, and each verdict follows from them by the
-rule of its claim, so both change when rows change. What the paper prints is typed here, once.
-Agreement is with the paper's filter wherever the paper reports one.
+rule of its claim, so both change when rows change. The paper's printed numbers are typed here,
+once. Agreement is with the paper's filter wherever the paper reports one.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class BestBaseline(NamedTuple):
 def best_baseline(curves: Sequence[Curve], problem: str, level: float) -> BestBaseline | None:
     """Return the best baseline at a level; None if none was run on the problem.
 
-    What a run that was cut spent counts as what it needed, so that the ratio is a lower bound. The
+    A run that was cut counts with its whole cost, so that the ratio is a lower bound. The
     constant predictor is the best wherever it has the level.
     """
     constant = group(curves, problem, CONSTANT)

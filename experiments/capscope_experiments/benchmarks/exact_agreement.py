@@ -38,7 +38,7 @@ def likely_truth(problem: Problem) -> TrueModel:
 
 
 class Inference(NamedTuple):
-    """How many inferred pairs with hardly any doubt there are, and how many are right."""
+    """The number of inferred pairs with very little doubt, and of those that are right."""
 
     sure: int
     right: int

@@ -39,7 +39,7 @@ class CheckedDoubt(NamedTuple):
     """Whether the prediction is that something changes."""
     doubt: float
     missed: float
-    """The share of executions that ended in none of the predicted states."""
+    """The fraction of executions that ended in none of the predicted states."""
 
 
 def check_doubts(

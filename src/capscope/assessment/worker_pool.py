@@ -1,11 +1,11 @@
 """Draws of one query in parallel, with the same journal as one after another.
 
-Draws are returned in order, and all randomness in a draw is seeded by its place, so neither the
-number of workers nor where they are (`workers`) changes anything but the time.
+Draws are returned in order, and all randomness in a draw is seeded by its place, so the
+number and place of the workers (`workers`) change only the time.
 
 What a language model will use is not known in advance. Parallel draws therefore spend from a common
-allowance and stop when it is spent, at most one call each beyond it. Which of them that hits is
-random, so the first draw that does not fit into what is left is made again, alone, from the cache.
+allowance and stop when it is spent, at most one call each beyond it. Which draws are cut is
+random, so the first draw that exceeds the allowance is made again, alone, from the cache.
 """
 
 from collections import deque

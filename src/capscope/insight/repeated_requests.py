@@ -1,25 +1,24 @@
-"""The chain of asking for one intent again and again until it holds.
+"""The Markov chain of repeating one request until its intent holds.
 
-Where an execution ends with the first change, one execution of a planner that always gets there is
-a step on the way. What matters is whether its intent holds in the end, and that follows from the
-outcomes of the capability alone: they are the transitions of a Markov chain over the states in
-which it was tried. One stops asking when the intent holds, or when three executions in a row
-changed nothing; without that, an agent with any chance at all would get there.
+Where an execution ends with the first change, one execution of a planner that always arrives is
+one step of its path. The probability that the intent holds in the end follows from the outcomes of
+the capability alone: they are the transitions of a Markov chain over the states in which it was
+tried. The requests end when the intent holds, or when three executions in a row changed nothing;
+without that, every agent with a positive probability of success would arrive.
 
 A chain often leads into states in which the capability was never tried. If the model infers what
-happens there, its predictions continue the chain. Where it infers nothing, the end of the way is
-open: a mean over states leaves such ways out, and if they are the most there is none
-(`Persistence.mean`). Counted as failure, planners that always get there seemed to from 0.6 of the
-states, as in all worlds in which few of the pairs are tried. Weighing what is inferred by its doubt
-was tried; the rates were no better, and estimating doubts takes several times as long as the model.
+happens there, its predictions continue the chain. Where it infers nothing, the end of the path is
+open: a mean over states leaves such paths out, and if they are the majority there is no mean
+(`Persistence.mean`). Counted as failure, planners that always arrive seemed to do so from 0.6 of
+the states, as in all worlds in which few pairs are tried. Weighting inferences by their doubt did
+not improve the rates, and estimating doubts takes several times as long as the model.
 
-How sure that is. The naive way is to solve the chain by its frequencies and to say nothing more; a
-state drawn once then counts as known. Here each outcome of a rule has an interval that is valid at
-any time, and the chain is solved for the least and the most favorable probabilities within them
-(an interval Markov chain): in each round, a state gives the probability that is free to its worst,
-or best, outcomes. What was never seen, be it an outcome or a state in which the capability was not
-tried, is failure in one case and success in the other, whatever the model infers. The rounds begin
-with failure, or success, everywhere, so that bounds hold whenever they end.
+The interval. Solving the chain by its frequencies alone would treat a state drawn once as known.
+Here each outcome of a rule has an interval that is valid at any time, and the chain is solved for
+the least and the most favorable probabilities within them (an interval Markov chain): in each
+round, a state gives the free probability to its worst, or best, outcomes. Unseen outcomes and
+untried states are failure in one case and success in the other, whatever the model infers. The
+rounds begin with failure, or success, everywhere, so that bounds hold whenever they end.
 
 States of one rule are taken to have the same probabilities, unless the draws show that they differ
 (`Outcome.spread`); then each has its own.

@@ -44,7 +44,7 @@ from capscope.strategy.registry import STRATEGIES
 from capscope.strategy.settling import Verdict
 
 _SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "unrequested_changes")
-"""What is said of a run at its end, and takes time to compute."""
+"""The statements about a run at its end that take time to compute."""
 
 
 class RunFacts:
@@ -77,7 +77,7 @@ class RunFacts:
         """The journal that was found intact."""
 
     def sum_up(self) -> None:
-        """Compute what is said of a run at its end."""
+        """Compute the statements about a run at its end."""
         for fact in _SUMMARY:
             getattr(self, fact)
 
@@ -88,7 +88,7 @@ class RunFacts:
 
     @property
     def summed_up(self) -> bool:
-        """Whether there was time to compute what is said of a run at its end."""
+        """Whether there was time to compute the statements about a run at its end."""
         return self.omitted is None or all(fact in vars(self) for fact in _SUMMARY)
 
     @property
@@ -315,7 +315,7 @@ class RunFacts:
 
 
 def initial_graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
-    """Return a graph that has seen nothing but where the run began."""
+    """Return a graph with only the states in which the run began."""
     graph = StateGraph(meta.vocabulary, intents)
     graph.expected = ExpectedEffects(meta.identity.settings.expected, meta.vocabulary)
     for state in meta.initial_positions.states:

@@ -53,7 +53,7 @@ class JournalReader:
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """Read everything as it is now, whatever a run under way records meanwhile."""
+        """Read everything at one moment, even while a run records more."""
         with explained(self.path):
             self._db.execute("BEGIN")
         try:

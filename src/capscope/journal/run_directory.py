@@ -263,7 +263,7 @@ def versions() -> dict[str, str]:
 
 
 def is_being_written(path: Path) -> bool:
-    """Return whether a process is working on a run directory, as far as that can be told.
+    """Return whether a process seems to be working on a run directory.
 
     Nothing is written. The lock is taken for a moment only, which `_locked` waits for.
     """

@@ -176,7 +176,7 @@ class Intent(Condition):
     def literals(self) -> Term:
         """The literals of a conjunction; raises `VocabularyError` if there are alternatives.
 
-        An agent that reads only these would otherwise be asked for something else than it is told.
+        Otherwise an agent that reads only these would pursue another intent than the requested one.
         """
         if len(self.terms) > 1:
             raise VocabularyError(

@@ -59,7 +59,7 @@ def changes_text(before: State, after: State, vocabulary: Vocabulary) -> str:
 
 
 class ExpectedEffects:
-    """What each intent may change besides what it asks for, because the user said so.
+    """The consequences of each intent that the user declared as expected.
 
     Deleting a mail also takes it out of the archive. That is what deleting means, but nothing in a
     vocabulary says so. So the user may: `deleted(lunch): not archived(lunch)`. Both parts may have

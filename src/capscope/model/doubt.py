@@ -11,15 +11,15 @@ unknown. Their distribution over a grid is learned at three levels, each the pri
 (empirical Bayes): all pairs, those that change something or those that do not, and those of the
 same capability. It is then conditioned on what the pair itself has shown.
 
-Two things matter besides the counts. That an agent which has nothing to do keeps doing nothing says
-little about what it does when it acts, hence the second level. And a drive that ends with a flat
-tire is no news in one more state: the model expects, of every pair, all that others of its type
-have shown. So outcomes that some other pair has shown together count as one.
+Two things matter besides the counts. An agent that has nothing to do and does nothing shows little
+about its behaviour when it acts, hence the second level. And a drive that ends with a flat tire is
+not new in one more state: the model expects of every pair all outcomes of its type. So outcomes
+that some other pair has shown together count as one.
 
 **Inferred pairs** (`DoubtCalibration`). The experts' disagreement is not a probability. In a
-kitchen they agreed on what seven of ten pairs do, and were wrong about them: all had learned the
-same habit. So every state is held out once: what was tried there is predicted from all other
-states, and compared. The log odds of a failure are then
+kitchen they agreed on seven of ten pairs and were wrong about them: all had learned the same habit.
+So every state is held out once: what was tried there is predicted from all other states, and
+compared. The log odds of a failure are then
 
     a + b · (log odds of the disagreement) + (an offset of the capability)
 

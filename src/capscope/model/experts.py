@@ -54,7 +54,7 @@ class _Trees:
 
 @dataclass(frozen=True, eq=False)
 class _Seedling:
-    """What the trees of one capability are grown on, as it was when they were due.
+    """The training data of the trees of one capability at the time when they were due.
 
     They are grown on the first request for their votes. While a resumed run replays its answers,
     most are replaced before.

@@ -36,7 +36,7 @@ class ExtremeModel:
 
     graph: StateGraph
     untried: Callable[[int], EffectDistribution]
-    """What is believed of a capability wherever it was not tried."""
+    """The prediction of a capability for every state in which it was not tried."""
 
     @property
     def capabilities(self) -> Sequence[Intent]:

@@ -147,7 +147,7 @@ class LearnedModel:
     def _held_out(self) -> Iterator[HeldOutPrediction]:
         """Predict what was tried in each state from what was tried in others.
 
-        What would be unknown is left out. Of many pairs, a part of the states is enough.
+        Unknown pairs are left out. Of many pairs, a part of the states is enough.
         """
         self._label_all()
         made = 0

@@ -14,7 +14,7 @@ and by q/ε for each surprise; if the hypothesis is true, wealth ever reaches 1/
 most δ (Ville). Two bettors share the start capital: one expects no surprises, the other a few.
 
 A round that is not going well is abandoned: its draws are learned from, and a later round audits
-the next model. Round k may spend a share of the error rate, all rounds together no more than δ.
+the next model. Round k may spend a part of the error rate, all rounds together at most δ.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def log_wealth(samples: int, surprises: int, rate: float) -> float:
 def upper_bound(samples: int, surprises: int, error_rate: float) -> float:
     """Return the smallest rate that the samples rule out; 1 if they rule out none.
 
-    Each rate has a bet of its own, so the bound holds at whatever moment it is asked for.
+    Each rate has a bet of its own, so the bound holds at any time.
     """
     low, high = 0.0, 1.0 - 1e-9
     needed = -math.log(error_rate)

@@ -12,11 +12,11 @@ martingale exists here: a bet that is fair for every probability of an arm canno
 **The score** pays for that instead (universal inference). For an arm, let Q be the likelihood of
 its draws if early ones follow a probability drawn from one prior and late ones another, drawn from
 a second prior; let P be the likelihood at its true probability. Q / P is a fair bet: a martingale
-that changes only when this arm is drawn. So are 1 − w + w·Q / P and the product over arms, whoever
-chooses the next arm and by whatever he has seen, and so is a mean of such products with weights
-that were fixed in advance. P is unknown, but the largest likelihood of the arm's draws is at least
-P, so dividing by that only lowers the score. By Ville's inequality the probability that a true null
-ever lets the score exceed 1/α is at most α, also at the end of a run that stops when it likes.
+that changes only when this arm is drawn. So are 1 − w + w·Q / P and the product over arms, however
+the next arm is chosen from earlier draws, and so is a mean of such products with weights that were
+fixed in advance. P is unknown, but the largest likelihood of the arm's draws is at least P, so
+dividing by that only lowers the score. By Ville's inequality the probability that a true null ever
+lets the score exceed 1/α is at most α, also at the end of a run that stops when it likes.
 
 **Power.** The price is about half a nat for each arm that is neither constant nor changed, and
 products over many arms would drown every change. Hence the weights w: an arm that does not take
@@ -32,8 +32,8 @@ to hit once would make any agent look worse. So if arms are drawn once or twice 
 change cannot be shown from draws that a strategy chose.
 
 The mean is over change times (eight in each octave of the number of draws, so that none depends on
-when the run ends), pairs of priors, weights w and families. Leaving terms out only lowers it, so
-of many change times a few are tried first and then those around the best.
+when the run ends), pairs of priors, weights w and families. Leaving terms out only lowers it, so of
+many change times a few are tried first and then those around the best.
 """
 
 from __future__ import annotations

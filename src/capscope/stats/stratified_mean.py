@@ -8,7 +8,7 @@ Pooling the draws would weigh strata by how often they were drawn. Adding up an 
 stratum is far too wide: with fifty strata of one draw each it excludes nothing. So all draws
 together are one bet (`mean_bounds`): stakes on success, multiplied, divided by the most that they
 can be expected to pay over all probabilities whose mean is at the bound. That is a betting score
-whatever the probabilities are, and if strata were drawn in proportion to their weights, the worst
+for all probabilities, and if strata were drawn in proportion to their weights, the worst
 case is the one in which all are equal, as in the test of a single probability.
 
 If one stratum has most of the draws, bets on these drown the others. So one bet is on the first

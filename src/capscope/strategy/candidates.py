@@ -400,7 +400,7 @@ class Candidates:
         if not self._visits.sum():
             return 1.0
         doubt = np.where(self._tried, 0.0, self._doubt).mean(axis=0)
-        # What the flow loses goes to states never seen: they are like those seen last.
+        # Lost flow goes to states never seen: they are like those seen last.
         newest = doubt[-max(len(doubt) // 10, 10) :].mean()
         lost = max(1.0 - float(self._visits.sum()), 0.0)
         return float(doubt @ self._visits + lost * newest) * self._model.calibration

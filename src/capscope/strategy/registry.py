@@ -44,9 +44,9 @@ class RegisteredStrategy:
     repeats_policy: bool
     """Whether all draws of a query execute one policy from one start."""
     claim: Claim | None = None
-    """What a run that stopped by itself has shown; None: nothing but its executions."""
+    """The claim of a run that stopped by itself; None for no claim."""
     infers: bool = False
-    """Whether statements about a run use what the learned model infers of untried pairs."""
+    """Whether statements about a run use predictions for untried pairs."""
     reason: Callable[[QueryRecord], str] | None = None
     """Says why a query was asked; None: only that the strategy chose it."""
     check: Callable[[Settings, int], None] = lambda settings, workers: None

@@ -6,8 +6,8 @@ show it: that all other pairs look reliable says nothing about it. So no pair ma
 a number of times that does not depend on peers.
 
 Bonferroni's correction over all pairs would take ln(pairs/δ)/ε draws of each. But only pairs that
-hide something can be missed, and most of those are found: if so many hide an outcome that one of
-them is likely to be missed, others show theirs. With R outcomes found beside the most frequent one
+hide something can be missed, and most of those are found: if enough of them hide an outcome that
+one is likely to be missed, others show theirs. With R outcomes found beside the most frequent one
 of each pair, the run stops at the first n with
 
     (1 + R) · (1−ε)^n ≤ δ
@@ -16,7 +16,7 @@ This is Hochberg's step-up procedure: of m independent hidden outcomes, the r-th
 would have to escape until (1−ε)^n ≤ δ/(m−r+1), and the probability that any of them does is at most
 δ, for every m. It needs no prior and holds whenever the run checks.
 
-An outcome of probability ½ is practically never missed by so many draws, so finding one is no sign
+An outcome of probability ½ is practically never missed by n draws, so finding one does not suggest
 that others were missed. R counts an outcome by the probability that it would have been missed, in
 relation to one of probability ε. That weight is an estimate, so from here on the bound is
 approximate; simulations are in `benchmarks/settled_claims` of the experiments.
@@ -26,8 +26,8 @@ account, and the pairs of the others need not pay for it. A capability that hide
 pair is itself missed with probability below (1−ε)^n at most, so the same rule holds with
 capabilities instead of outcomes: pairs of capabilities that showed no further outcome anywhere are
 drawn until (1 + A)·(1−ε)^n is small, where A counts the capabilities that showed a few. Those that
-showed many do not count, because they would hardly have been missed altogether. δ is divided
-between the two classes of capabilities by their numbers of pairs.
+showed many do not count, because they were very unlikely to be missed. δ is divided between the two
+classes of capabilities by their numbers of pairs.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Suspicions:
             always = frozenset.intersection(*shapes)
             self._always[condition] = always if before is None else before & always
             if self._always[condition] != before:
-                # What seemed to be how the world works was just avoided.
+                # A change that seemed inevitable was just avoided.
                 found.update(self._met[condition])
         return list(found)
 

@@ -81,7 +81,7 @@ def _mean(counts: Counts) -> float:
 
 @dataclass(frozen=True)
 class BoundedMean:
-    """That a mean over states is above, or below, a bound."""
+    """The claim that a mean over states is above, or below, a bound."""
 
     subject: str
     hit: str

@@ -35,7 +35,7 @@ class ExecutionBudget:
     """
 
     current: ClassVar[ExecutionBudget]
-    """That of the test that is running."""
+    """The budget of the running test."""
 
     def __init__(self, most: float = inf, within: ExecutionBudget | None = None) -> None:
         self.most = most

@@ -51,7 +51,7 @@ class DojoSuite:
 
     name: str
     injection_task: str
-    """Whose goal the attacks have."""
+    """The task of the suite whose goal the attacks have."""
     vectors: Mapping[str, str]
     """Short name → name of the vector in the suite."""
     tests: Mapping[str, Callable[..., Any]]

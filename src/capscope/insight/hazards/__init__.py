@@ -1,25 +1,24 @@
-"""What a run says about hazards, whether or not it searched for them.
+"""What is known about hazards of a run, whether or not it searched for them.
 
 **Where it happened.** Every execution counts, and every state that it passed through, not only the
 last. Draws of a pair are independent however the strategy chose it, so its interval is valid; since
-the pairs in which something happened are selected by what happened, the interval of each allows for
-all pairs that were tried.
+pairs are selected by their outcomes, the interval of each allows for all pairs that were tried.
 
 **How likely it is in use** is another question. A strategy draws where it expects to learn, and
-with hazards where it expects harm, so the share of all executions in which a hazard happened
-estimates nothing. The draws of an audit do: sequences of random capabilities from an initial
-position, of which the last execution counts (`capscope.stats.audit`). When an audit is made depends
-on earlier draws, what it draws does not, so all rounds are one sequence of independent samples, and
-a betting score bounds the rate at whatever moment it is looked at. If capabilities were discovered
-meanwhile, later rounds request others, and only the samples since then count; each such restart
-spends its own part of the error rate, as each round of an audit does.
+with hazards where it expects harm, so the fraction of all executions in which a hazard happened
+estimates nothing. The draws of an audit do: the last executions of sequences of random capabilities
+from an initial position (`capscope.stats.audit`). The time of an audit depends on earlier draws,
+its sequences do not, so all rounds are one sequence of independent samples, and a betting score
+bounds the rate at any time. If capabilities were discovered meanwhile, later rounds request others,
+and only the samples since then count; each such restart spends its own part of the error rate, as
+each round of an audit does.
 
 **Right after a reset**, draws of every initial position and capability are strata whose mean is
-bounded whatever was drawn how often. Executions that ask for the hazard itself are left out of
-both: what happens on request is counted by itself.
+bounded however often each was drawn. Executions that ask for the hazard itself are left out of both
+and counted separately.
 
-**Recovery.** That nothing undid it so far is weak evidence if there are requests that were never
-tried, so those states are counted apart from which everything was tried.
+**Recovery.** The absence of a known path back is weak evidence while requests are untried, so
+states in which everything was tried are counted separately.
 
 All numbers of all hazards that are asked together share one error rate.
 """

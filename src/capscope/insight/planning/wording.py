@@ -161,7 +161,7 @@ def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iter
 
 
 def _support(plan: Plan, step: PlanStep) -> str:
-    """Return what a step rests on; that it was tried is said only beside inferred ones."""
+    """Return the evidence for a step; "tried" is written only in plans with inferred steps."""
     draws = counted(step.draws, "execution")
     if step.provenance is Provenance.INFERRED:
         return f"inferred, doubt {step.doubt:.2g}; {draws} elsewhere"

@@ -1,9 +1,9 @@
 """SayCan: of all skills, do the one that is both useful and feasible.
 
-How useful a skill is for an instruction, and after what was done so far, is said by a *chooser*: a
-language model, or a script in its place. It does not see the world. How feasible a skill is, its
-*affordance*, comes from the robot's own perception. The product of the two decides; the agent goes
-on until "done" wins or it has used up its skills.
+A *chooser*, a language model or a script in its place, rates how useful a skill is for an
+instruction after the skills so far. It does not see the world. How feasible a skill is, its
+*affordance*, comes from the robot's own perception. The product of the two decides; the agent
+continues until "done" wins or its skills are used up.
 
 Neither looks at what the other knows: the chooser asks for a block that the robot cannot take
 without what stands on it, and the robot is certain of a block that it mistakes for another. This is
