@@ -114,7 +114,7 @@ def test_wins_are_those_of_comparing_draw_by_draw_and_position_by_position(seed)
         counts = Questions(matched, capability).achieved()
         states = [matched.states[i] for i in counts.states]
         for way, naive in enumerate((naive_draw_by_draw, naive_position_by_position)):
-            signs = counts.signs.compared[way], counts.signs.wins_a[way], counts.signs.wins_b[way]
+            signs = counts.compared[way], counts.wins_a[way], counts.wins_b[way]
             counted = zip(states, *(column.tolist() for column in signs), strict=True)
             found = naive(*made, capability, lambda x, y: achieved(x) - achieved(y))
             assert summed(counted) == summed(row for row in found if not achieved(row[0]))
@@ -183,8 +183,8 @@ def test_starts_that_are_not_recorded_equal_no_other():
 def wins(end_a, end_b, literal):
     """Ask for p in state 0; count the comparisons that each run wins for making a literal true."""
     a, b = (run_data(tried(0, 0b000, [end] * 9)) for end in (end_a, end_b))
-    signs = Questions(match(a, b), 0).becomes_true(Literal.parse(literal)).signs
-    return int(signs.wins_a.sum()), int(signs.wins_b.sum())
+    asked = Questions(match(a, b), 0).becomes_true(Literal.parse(literal))
+    return int(asked.wins_a.sum()), int(asked.wins_b.sum())
 
 
 def test_a_change_that_comes_with_a_gained_capability_is_not_a_side_effect():
@@ -221,8 +221,7 @@ def test_atoms_are_matched_by_name_in_any_order():
     other = Vocabulary.of_atoms("srqp")
     mine, theirs = run_data(tried(0, 0b011, [0b111])), run_data(tried(0, 0b1101, [0b1111]), other)
     matched = match(mine, theirs)
-    assert matched.predicates.only_a == ()
-    assert matched.predicates.only_b == ("s()",)
+    assert matched.shared == WORDS.state(["p", "q", "r"])
     # B's states are {s, q, p} and all four atoms; without s they are those of A.
     assert matched.states == (0b011, 0b111)
     assert [matched.states[i] for i in matched.b.end] == [0b111]
@@ -242,9 +241,9 @@ def test_runs_without_a_common_atom_are_refused():
 
 def test_all_positions_count_as_equal_if_the_user_says_so():
     both = [run_data(tried(0, 2, [1, 0, 1], name), known=SEVERAL) for name in (b"near", b"far")]
-    assert Questions(match(*both), 0).achieved().signs.compared.sum(axis=1).tolist() == [0, 1]
+    assert Questions(match(*both), 0).achieved().compared.sum(axis=1).tolist() == [0, 1]
     matched = match(*both, any_position=True)
-    assert Questions(matched, 0).achieved().signs.compared.tolist() == [[3]]
+    assert Questions(matched, 0).achieved().compared.tolist() == [[3]]
 
 
 def test_a_state_known_in_one_position_by_each_run_but_not_the_same_has_several():

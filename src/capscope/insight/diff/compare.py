@@ -7,7 +7,7 @@ and the subsets named for them would not be covered.
 
 **Subsets.** A capability may be lost in one corner of the world only, which goes unnoticed over all
 states together. So each question is tested in all states, in those in which a literal holds, and in
-every single one. See `strata.StateSubsets` for how its error rate is divided among them.
+every single one. See `strata.best_subset` for how its error rate is divided among them.
 
 **Hazards.** To make a hazard happen is not a capability, so less of it is not a loss and more of
 it not a gain, whether it was asked for or came as a side effect (`_diff_kind`). If both runs
@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -39,26 +39,21 @@ from capscope.insight.diff.comparison import (
     NewChange,
     Reason,
     Scope,
+    StateCounts,
     Unchanged,
     Unknown,
     Where,
-    rates_of,
-    state_counts,
 )
 from capscope.insight.diff.matching import MatchedRuns, match
-from capscope.insight.diff.run_data import RunData, SharedPredicates, projected
-from capscope.insight.diff.strata import (
-    QuestionCounts,
-    Questions,
-    StateSubsets,
-    SubsetEvidence,
-)
+from capscope.insight.diff.run_data import RunData, knows, projected
+from capscope.insight.diff.strata import Question, Questions, Subset, best_subset
 from capscope.insight.hazards import HazardUse
 from capscope.logic import Condition, Effect, ExactlyOne, Intent, Literal
 from capscope.logic.effect import ExpectedEffects
 from capscope.logic.shortest_condition import shortest_condition
+from capscope.stats.arrays import Mask
 from capscope.stats.betting import log_p_value
-from capscope.stats.error_budget import ERROR_RATE, ErrorBudget, Share
+from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
 from capscope.stats.rate import Rate
 
 if TYPE_CHECKING:
@@ -69,18 +64,7 @@ _LIMITS = ("temporal length", "horizon")
 _ACHIEVEMENT, _SIDE_EFFECTS = 3 / 4, 1 / 4
 _IN_USE = 1 / 10  # of the whole, if both runs have hazards
 _ORDER = {kind: i for i, kind in enumerate(DiffKind)}
-
-
-@dataclass(frozen=True)
-class _Question:
-    intent: Intent
-    literals: tuple[Literal, ...]
-    """Empty if the question is whether the intent is achieved."""
-    counts: QuestionCounts
-    hazard: bool = False
-    """Whether the event is one that should not happen."""
-    held: bool = False
-    """Whether it is about the states in which the intent holds already."""
+_MOST_STATES = 20
 
 
 def compare_runs(
@@ -110,35 +94,35 @@ def compare_data(
     matched = match(a, b, any_position=any_position)
     asked = [Questions(matched, c) for c in range(len(matched.capabilities))]
     hazards = a.hazards | b.hazards
-    achieved = [_Question(q.intent, (), q.achieved(), q.intent in hazards) for q in asked]
-    achieved = [question for question in achieved if len(question.counts.states)]
+    achieved = [q.achieved(hazard=q.intent in hazards) for q in asked]
+    achieved = [question for question in achieved if len(question.states)]
     groups = ExactlyOne.seen_in(matched.states, matched.vocabulary, _expected(a, b))
     effects = [question for q in asked for question in _side_effects(q, groups, hazards)]
-    joint = [one for one in hazards if len(one.literals) > 1 and matched.predicates.knows(one)]
-    effects += [question for q in asked for question in _hazard_questions(q, sorted(joint))]
-    rates, kept = _rates_in_use(a, b, share)
+    effects += [question for q in asked for question in _hazard_questions(q, matched, hazards)]
     # Either side may be ahead: two questions each.
-    thresholds = [
-        share.threshold(2 * len(questions), fraction * kept)
-        for questions, fraction in ((achieved, _ACHIEVEMENT), (effects, _SIDE_EFFECTS))
-    ]
-    found = [
-        difference
-        for questions, threshold in zip((achieved, effects), thresholds, strict=True)
-        for question in questions
-        for difference in _differences(question, matched, threshold, error_rate)
-    ]
+    in_use = len(a.hazard_uses.keys() & b.hazard_uses.keys())
+    rates = share.threshold(2 * in_use, _IN_USE) if in_use else math.inf
+    kept = 1.0 - _IN_USE if in_use else 1.0
+    first = share.threshold(2 * len(achieved), _ACHIEVEMENT * kept)
+    second = share.threshold(2 * len(effects), _SIDE_EFFECTS * kept)
+    found = [d for q in achieved for d in _differences(q, matched, first, error_rate)]
+    found += [d for q in effects for d in _differences(q, matched, second, error_rate)]
     found = [*_without_implied(found, {q.intent: q.effects() for q in asked}, groups)]
     found.sort(key=lambda d: (_ORDER[d.change], -abs(d.difference[0]), str(d.capability)))
-    unknown = [*_not_shared(a, b), *_undecidable(achieved, matched, thresholds[0])]
+    unknown = [*_not_shared(a, b), *_undecidable(achieved, matched, first)]
     reported = {d.capability for d in found if not d.literals} | {u.capability for u in unknown}
     asked_again = [q for q in achieved if q.intent not in reported]
-    unchanged = [_unchanged(q, matched, thresholds[0], error_rate) for q in asked_again]
-    scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
-        a.named, b.named, error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown),
-        rates, tuple(_new_changes(a, b, matched.predicates, groups, found)),
-    )  # fmt: skip
+        a.named,
+        b.named,
+        error_rate,
+        _scope(a, b, matched, len(achieved), len(effects)),
+        tuple(found),
+        tuple(_unchanged(q, matched, first, error_rate) for q in asked_again),
+        tuple(unknown),
+        tuple(hazard_changes(a.hazard_uses, b.hazard_uses, rates)),
+        tuple(_new_changes(a, b, matched, groups, found)),
+    )
 
 
 def _expected(a: RunData, b: RunData) -> ExpectedEffects:
@@ -150,11 +134,7 @@ def _expected(a: RunData, b: RunData) -> ExpectedEffects:
 
 
 def _new_changes(
-    a: RunData,
-    b: RunData,
-    predicates: SharedPredicates,
-    groups: ExactlyOne,
-    found: Sequence[Difference],
+    a: RunData, b: RunData, matched: MatchedRuns, groups: ExactlyOne, found: Sequence[Difference]
 ) -> Iterator[NewChange]:
     """List what B changed beyond the requests and A never did, unless a difference says so."""
     said = {
@@ -163,8 +143,8 @@ def _new_changes(
         for literal in one.literals
         if one.change in NEW_SIDE_EFFECTS | HAZARDS
     }
-    newer, older = (_of_shared_requests(side, predicates) for side in (b, a))
-    for change, missed in new_changes(newer, older, groups, predicates.vocabulary):
+    newer, older = (_of_shared_requests(side, matched) for side in (b, a))
+    for change, missed in new_changes(newer, older, groups, matched.vocabulary):
         if said.isdisjoint((intent, _shape(change.change)) for intent in change.intents):
             p = math.exp(log_p_value(change.executions, change.possible, 0, missed))
             yield NewChange(change, missed, p)
@@ -175,23 +155,15 @@ def _shape(literal: Literal | str) -> str:
     return str(literal).partition("(")[0]
 
 
-def _of_shared_requests(side: RunData, predicates: SharedPredicates) -> Requested:
+def _of_shared_requests(side: RunData, matched: MatchedRuns) -> Requested:
     """Return the executions whose request both runs can express, in the atoms that they share."""
-    known = np.array([predicates.knows(intent) for intent in side.intents], dtype=bool)
+    atoms = matched.vocabulary, matched.shared
+    known = np.array([knows(*atoms, intent) for intent in side.intents], dtype=bool)
     kept = known[side.executions.capability]
     numbers = np.cumsum(known) - 1
-    table = replace(side.executions, states=projected(side, predicates)).only(kept)
+    table = replace(side.executions, states=projected(side, *atoms)).only(kept)
     table = replace(table, capability=numbers[table.capability])
     return table, [intent for intent, own in zip(side.intents, known, strict=True) if own]
-
-
-def _rates_in_use(a: RunData, b: RunData, share: Share) -> tuple[tuple[HazardChange, ...], float]:
-    """Compare hazards in use; return also which part of the error rate is left for the rest."""
-    shared = len(a.hazard_uses.keys() & b.hazard_uses.keys())
-    if not shared:
-        return (), 1.0
-    threshold = share.threshold(2 * shared, _IN_USE)
-    return tuple(hazard_changes(a.hazard_uses, b.hazard_uses, threshold)), 1.0 - _IN_USE
 
 
 def hazard_changes(
@@ -214,15 +186,6 @@ def hazard_changes(
         yield HazardChange(text, a[text], b[text], change)
 
 
-def _hazard_questions(questions: Questions, hazards: Sequence[Intent]) -> Iterator[_Question]:
-    """Ask about hazards of several literals, except where they are asked for."""
-    for hazard in hazards:
-        if not any(set(hazard.literals) <= set(one) for one in questions.intent.alternatives):
-            counts = questions.happens(hazard.literals)
-            if len(counts.states) and (counts.a.hits.any() or counts.b.hits.any()):
-                yield _Question(questions.intent, hazard.literals, counts, hazard=True)
-
-
 def _check_limits(a: RunData, b: RunData) -> None:
     for name in _LIMITS:
         mine, theirs = (getattr(run.identity, name.replace(" ", "_")) for run in (a, b))
@@ -233,45 +196,55 @@ def _check_limits(a: RunData, b: RunData) -> None:
             )
 
 
+def _hazard_questions(
+    questions: Questions, matched: MatchedRuns, hazards: Iterable[Intent]
+) -> Iterator[Question]:
+    """Ask about hazards of several literals, except where they are asked for."""
+    known = partial(knows, matched.vocabulary, matched.shared)
+    for hazard in sorted(one for one in hazards if len(one.literals) > 1 and known(one)):
+        if not any(set(hazard.literals) <= set(one) for one in questions.intent.alternatives):
+            question = questions.happens(hazard.literals, hazard=True)
+            if question.seen:
+                yield question
+
+
 def _side_effects(
     questions: Questions, groups: ExactlyOne, hazards: Set[Intent]
-) -> list[_Question]:
+) -> Iterable[Question]:
     """Ask about each literal that became true; those that always did so together are one.
 
     But a hazard is one by itself.
     """
-    together: dict[tuple[bool, bool, tuple[bytes, ...]], _Question] = {}
+    together: dict[tuple[bool, bool, tuple[bytes, ...]], Question] = {}
     for literal in questions.literals_changed(groups):
         for one in _questions_about(literal, questions, hazards):
-            a, b, signs = one.counts.a, one.counts.b, one.counts.signs
-            if len(one.counts.states) and (a.hits.any() or b.hits.any()):
-                parts = one.counts.states, signs.wins_a, signs.wins_b, a.hits, b.hits
+            if one.seen:
+                parts = one.states, one.wins_a, one.wins_b, one.a.hits, one.b.hits
                 key = one.hazard, one.held, tuple(part.tobytes() for part in parts)
-                first = together.setdefault(key, one)
-                together[key] = replace(first, literals=(*first.literals, literal))
-    return list(together.values())
+                known = together.get(key)
+                more = one.literals if known is None else (*known.literals, literal)
+                together[key] = replace(known or one, literals=more)
+    return together.values()
 
 
 def _questions_about(
     literal: Literal, questions: Questions, hazards: Set[Intent]
-) -> Iterator[_Question]:
-    intent = questions.intent
+) -> Iterator[Question]:
     if Intent.of([literal]) in hazards:
-        yield _Question(intent, (), questions.happens([literal]), hazard=True)
+        yield questions.happens([literal], hazard=True)
     else:
-        yield _Question(intent, (), questions.becomes_true(literal))
-        yield _Question(intent, (), questions.happens([literal], held=True), held=True)
+        yield questions.becomes_true(literal)
+        yield questions.happens([literal], held=True)
 
 
 def _differences(
-    question: _Question, matched: MatchedRuns, threshold: float, error_rate: float
+    question: Question, matched: MatchedRuns, threshold: float, error_rate: float
 ) -> Iterator[Difference]:
-    counts = question.counts
-    for evidence, a_ahead in zip(counts.evidence(), (True, False), strict=True):
+    for evidence, a_ahead in zip(question.evidence(), (True, False), strict=True):
         # Most questions show too little for any subset to reach the threshold.
         if evidence.most < threshold:
             continue
-        best = StateSubsets(counts.states, matched).best(evidence, threshold)
+        best = best_subset(question.states, matched, evidence, threshold)
         if best is not None:
             adjusted = best.adjusted_p(threshold, error_rate)
             difference = _difference(question, matched, best, a_ahead, adjusted)
@@ -282,15 +255,10 @@ def _differences(
 
 
 def _difference(
-    question: _Question,
-    matched: MatchedRuns,
-    subset: SubsetEvidence,
-    a_ahead: bool,
-    adjusted_p: float,
+    question: Question, matched: MatchedRuns, subset: Subset, a_ahead: bool, adjusted_p: float
 ) -> Difference:
-    counts, members = question.counts, subset.members
-    a, b = rates_of(counts, members)
-    wins = (subset.wins, subset.losses) if a_ahead else (subset.losses, subset.wins)
+    a, b = question.rates(subset.members)
+    wins = subset.evidence.wins, subset.evidence.losses
     return Difference(
         _diff_kind(question, a, b, a_ahead),
         question.intent,
@@ -298,14 +266,14 @@ def _difference(
         _where(question, subset, matched),
         a,
         b,
-        *wins,
+        *(wins if a_ahead else wins[::-1]),
         adjusted_p,
-        state_counts(counts, members, matched),
+        _state_counts(question, subset.members, matched),
         matched.vocabulary,
     )
 
 
-def _diff_kind(question: _Question, a: Rate, b: Rate, a_ahead: bool) -> DiffKind:
+def _diff_kind(question: Question, a: Rate, b: Rate, a_ahead: bool) -> DiffKind:
     if question.hazard:
         return DiffKind.LESS_HAZARDOUS if a_ahead else DiffKind.MORE_HAZARDOUS
     less, more = (b, a) if a_ahead else (a, b)
@@ -320,9 +288,10 @@ def _diff_kind(question: _Question, a: Rate, b: Rate, a_ahead: bool) -> DiffKind
     return DiffKind.GAINED if nothing else DiffKind.MORE_RELIABLE
 
 
-def _where(question: _Question, subset: SubsetEvidence, matched: MatchedRuns) -> Where:
-    counts, held = question.counts, question.intent.alternatives if question.held else ((),)
-    inside, outside = (np.unique(counts.states[mask]) for mask in (subset.members, ~subset.members))
+def _where(question: Question, subset: Subset, matched: MatchedRuns) -> Where:
+    held = question.intent.alternatives if question.held else ((),)
+    members, states = subset.members, question.states
+    inside, outside = (np.unique(states[mask]) for mask in (members, ~members))
     size = len(inside) + len(outside)
     if not len(outside):
         return Where(Condition(tuple(held)), size, size, None)
@@ -332,7 +301,23 @@ def _where(question: _Question, subset: SubsetEvidence, matched: MatchedRuns) ->
         on, off = ([matched.states[i] for i in some] for some in (inside, outside))
         when = shortest_condition(on, off, matched.vocabulary)
     when = Condition(tuple((*first, *term) for first in held for term in when))
-    return Where(when, len(inside), size, rates_of(counts, ~subset.members))
+    return Where(when, len(inside), size, question.rates(~members))
+
+
+def _state_counts(
+    question: Question, members: Mask, matched: MatchedRuns
+) -> tuple[StateCounts, ...]:
+    """List the states behind a difference, those with most disagreements first."""
+    which, place = np.unique(question.states[members], return_inverse=True)
+    won, a, b = (question.wins_a + question.wins_b).max(axis=0), question.a, question.b
+    columns = (won, a.hits, a.draws, b.hits, b.draws)
+    sums = [np.bincount(place, column[members]).astype(int) for column in columns]
+    found = []
+    for i in np.lexsort((which, -sums[0]))[:_MOST_STATES]:
+        state = matched.states[which[i]]
+        holding = tuple(map(str, matched.vocabulary.holding(state)))
+        found.append(StateCounts(state, holding, *(int(column[i]) for column in sums[1:])))
+    return tuple(found)
 
 
 def _without_implied(
@@ -362,17 +347,15 @@ def _direction(one: Difference) -> tuple[Intent, bool]:
 
 
 def _unchanged(
-    question: _Question, matched: MatchedRuns, threshold: float, error_rate: float
+    question: Question, matched: MatchedRuns, threshold: float, error_rate: float
 ) -> Unchanged:
-    counts = question.counts
-    everywhere = rates_of(counts, np.ones(len(counts.states), dtype=bool))
-    subsets = StateSubsets(counts.states, matched)
-    found = (subsets.best(evidence, -math.inf) for evidence in counts.evidence())
-    p = min((one.adjusted_p(threshold, error_rate) for one in found if one), default=1.0)
-    signs = counts.signs
-    way = int(np.argmax(signs.compared.sum(axis=1)))
-    wins = int(signs.wins_a[way].sum()), int(signs.wins_b[way].sum())
-    return Unchanged(question.intent, len(np.unique(counts.states)), *everywhere, p, *wins)
+    everywhere = question.rates(np.ones(len(question.states), dtype=bool))
+    best = partial(best_subset, question.states, matched, threshold=-math.inf)
+    found = filter(None, map(best, question.evidence()))
+    p = min((one.adjusted_p(threshold, error_rate) for one in found), default=1.0)
+    way = int(np.argmax(question.compared.sum(axis=1)))
+    wins = int(question.wins_a[way].sum()), int(question.wins_b[way].sum())
+    return Unchanged(question.intent, len(np.unique(question.states)), *everywhere, p, *wins)
 
 
 def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:
@@ -385,33 +368,37 @@ def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:
 
 
 def _undecidable(
-    asked: Sequence[_Question], matched: MatchedRuns, threshold: float
+    asked: Sequence[Question], matched: MatchedRuns, threshold: float
 ) -> Iterator[Unknown]:
     """List the capabilities without a shared state, or with too few draws to show anything."""
-    by_intent = {question.intent: question.counts for question in asked}
+    by_intent = {question.intent: question for question in asked}
     for intent in matched.capabilities:
-        counts = by_intent.get(intent)
-        if counts is None:
+        question = by_intent.get(intent)
+        if question is None:
             yield Unknown(intent, Reason.APART)
-        elif StateSubsets(counts.states, matched).best(counts.most_possible(), threshold) is None:
-            draws = int(counts.a.draws.sum()), int(counts.b.draws.sum())
+        elif not best_subset(question.states, matched, question.most_possible(), threshold):
+            draws = int(question.a.draws.sum()), int(question.b.draws.sum())
             yield Unknown(intent, Reason.FEW, *draws)
 
 
 def _scope(a: RunData, b: RunData, matched: MatchedRuns, achieved: int, effects: int) -> Scope:
     size = max(len(matched.states), 1)
     shared = np.unique(matched.a.pair % size)
-    strata = np.concatenate([matched.strata.a, matched.strata.b])
-    several = matched.several[matched.strata.pair % size][strata]
+    strata = np.concatenate([matched.a.stratum, matched.b.stratum])
+    several = matched.several[matched.pair % size][strata]
+    only_a, only_b = (
+        tuple(str(atom) for atom in side.vocabulary.atoms if atom not in other.vocabulary.bit)
+        for side, other in ((a, b), (b, a))
+    )
     return Scope(
         len(shared),
         a.states_asked - len(shared),
         b.states_asked - len(shared),
         int(matched.several[shared].sum()),
         int(several.sum()),
-        int(matched.strata.exchangeable[strata[several]].sum()),
-        matched.predicates.only_a,
-        matched.predicates.only_b,
+        int(matched.exchangeable[strata[several]].sum()),
+        only_a,
+        only_b,
         achieved,
         effects,
         a.agent_failures,

@@ -7,22 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-import numpy as np
-
 from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.changes import UnrequestedChange
-from capscope.insight.diff.matching import MatchedRuns
-from capscope.insight.diff.strata import QuestionCounts, StratumTally
 from capscope.insight.hazards import HazardUse
 from capscope.logic import OMITTED, STATE, Condition, Intent, Literal, State, Vocabulary
-from capscope.stats.arrays import Integers, Mask
-from capscope.stats.beta import credible_interval
-from capscope.stats.partial_pooling import mean_probability
 from capscope.stats.rate import Rate
 
 FORMAT_VERSION = 3
 SUSPICION = 0.05
-_MOST_STATES = 20
 _NORMAL_95 = 1.96
 
 
@@ -45,30 +37,6 @@ LOSSES = frozenset({DiffKind.LOST, DiffKind.LESS_RELIABLE})
 GAINS = frozenset({DiffKind.GAINED, DiffKind.MORE_RELIABLE})
 NEW_SIDE_EFFECTS = frozenset({DiffKind.NEW_SIDE_EFFECT, DiffKind.MORE_FREQUENT})
 HAZARDS = frozenset({DiffKind.MORE_HAZARDOUS})
-
-
-def rates_of(counts: QuestionCounts, members: Mask) -> tuple[Rate, Rate]:
-    """Return how often an event happened on both sides, over some of the strata.
-
-    It is the mean over the strata that both sides tried, with the same weights on both sides: how
-    much can be compared in each. So it need not be hits / executions. If draws are not
-    exchangeable, the interval counts each position as one draw.
-    """
-    weights = np.where(members, counts.weights, 0)
-    states = len(np.unique(counts.states[members]))
-    a, b = (_rate(side, weights, members, states) for side in (counts.a, counts.b))
-    return a, b
-
-
-def _rate(tally: StratumTally, weights: Integers, members: Mask, states: int) -> Rate:
-    compared = weights > 0
-    weight = weights[compared] / weights.sum()
-    counts = np.stack([tally.hits[compared], tally.draws[compared], weight], axis=1)
-    mean = mean_probability(counts.tolist())
-    # The number of equally weighted draws that would say as much.
-    size = float(1 / (weight**2 / tally.independent[compared]).sum())
-    hits, draws = int(tally.hits[members].sum()), int(tally.draws[members].sum())
-    return Rate(mean, *credible_interval(mean * size, size), hits, draws, states, states)
 
 
 def change_between(a: Rate, b: Rate) -> tuple[float, float, float]:
@@ -136,24 +104,6 @@ class Difference:
     def difference(self) -> tuple[float, float, float]:
         """The change of the probability from A to B, with its 95 % interval."""
         return change_between(self.a, self.b)
-
-
-def state_counts(
-    counts: QuestionCounts, members: Mask, matched: MatchedRuns
-) -> tuple[StateCounts, ...]:
-    """List the states behind a difference, those with most disagreements first."""
-    which, state = np.unique(counts.states[members], return_inverse=True)
-    signs, a, b = counts.signs, counts.a, counts.b
-    won = (signs.wins_a + signs.wins_b).max(axis=0)
-    columns = (won, a.hits, a.draws, b.hits, b.draws)
-    sums = [np.bincount(state, column[members]).astype(int) for column in columns]
-    order = np.lexsort((which, -sums[0]))[:_MOST_STATES]
-    found = []
-    for i in order:
-        state = matched.states[which[i]]
-        holding = tuple(map(str, matched.vocabulary.holding(state)))
-        found.append(StateCounts(state, holding, *(int(column[i]) for column in sums[1:])))
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,23 +21,25 @@ than those only a long run knows, and if rare positions are hard, the long run w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from capscope.insight.diff.run_data import RunData, SharedPredicates, projected, shared_predicates
+from capscope.errors import CapscopeError
+from capscope.insight.diff.run_data import RunData, knows, projected, shared_atoms
 from capscope.logic import Intent, Literal, State, Vocabulary
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.arrays import Integers, Mask
 
 T = TypeVar("T")
+_Rows = tuple[Integers, Integers, Integers, Integers]
+"""Rows of both sides that are compared, the number of their comparison, and their stratum."""
 
 
-@dataclass(frozen=True)
-class SortedExecutions:
+class Side(NamedTuple):
     """The executions of one side, sorted by pair and then in the order they were made."""
 
     pair: Integers
@@ -49,86 +51,96 @@ class SortedExecutions:
     """0 in states with one position."""
     order: Integers
     """How many executions the run had made before."""
-
-    def kept(self, mask: Mask) -> SortedExecutions:
-        """Return some of the executions."""
-        columns = (self.pair, self.end, self.position, self.history, self.order)
-        return SortedExecutions(*(column[mask] for column in columns))
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """Executions that are compared with each other, one to one."""
-
-    rows_a: Integers
-    rows_b: Integers
-    """Their rows in the executions of the two sides."""
-    comparison: Integers
-    """Rows with the same number are one comparison; they are contiguous."""
     stratum: Integers
-    """The stratum that they are counted in, in ascending order."""
+
+    def only(self, rows: Mask | slice) -> Side:
+        """Return some of the executions."""
+        return Side(*(column[rows] for column in self))
 
 
-@dataclass(frozen=True)
-class Strata:
-    """The strata of all pairs that both sides tried, those of a pair together."""
+class Pairing(NamedTuple):
+    """One way of comparing executions of both sides, one to one."""
 
-    pair: Integers
-    exchangeable: Mask
-    """Whether all draws of a stratum come from one distribution if the agents are identical."""
-    a: Integers
-    b: Integers
-    """The stratum of each row of the two sides."""
+    end_a: Integers
+    end_b: Integers
+    """Where the executions ended that are compared with each other."""
+    begins: Integers
+    """Where each comparison begins: it has one row, or several of one position."""
+    stratum: Integers
+    """The stratum of each comparison, in ascending order."""
+    made: Integers
+    """When both runs had made the first draw of each comparison."""
+
+    def within(self, low: int, high: int) -> Pairing:
+        """Return the comparisons of some strata, numbered from the lowest of them."""
+        first, last = np.searchsorted(self.stratum, (low, high))
+        start, stop = np.append(self.begins, len(self.end_a))[[first, last]]
+        end_a, end_b = self.end_a[start:stop], self.end_b[start:stop]
+        begins, stratum = self.begins[first:last] - start, self.stratum[first:last] - low
+        return Pairing(end_a, end_b, begins, stratum, self.made[first:last])
+
+    def lead(self, event: Mask) -> Integers:
+        """Return 1 for executions with the event only on A's side, −1 only on B's, else 0."""
+        return event[self.end_a].astype(np.int64) - event[self.end_b]
+
+    def won(self, lead: Integers) -> Integers:
+        """Return 1 for comparisons that A won, −1 for those that B won, else 0."""
+        return np.sign(np.add.reduceat(lead, self.begins)) if len(self.begins) else lead
 
 
 @dataclass(frozen=True)
 class MatchedRuns:
     """Both runs in the same numbers."""
 
-    predicates: SharedPredicates
+    vocabulary: Vocabulary
+    shared: State
+    """The atoms that both vocabularies have."""
     capabilities: tuple[Intent, ...]
     states: tuple[State, ...]
     """Every state that one of the runs reached, reduced to the shared atoms."""
     several: Mask
     """The states known in several positions."""
-    a: SortedExecutions
-    b: SortedExecutions
+    a: Side
+    b: Side
     """Of the pairs that both sides tried."""
-    strata: Strata
+    pair: Integers
+    """The pair of each stratum; those of a pair are together."""
+    exchangeable: Mask
+    """Whether all draws of a stratum come from one distribution if the agents are identical."""
     pairings: tuple[Pairing, ...]
     """The ways in which draws are matched; one is enough if no state has several positions."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the states."""
-        return self.predicates.vocabulary
 
     @cached_property
     def bits(self) -> Mask:
         """One row for each state, one column for each atom."""
         return bit_matrix(self.states, len(self.vocabulary.atoms))
 
-    def holding(self, literals: Sequence[Literal]) -> Mask:
+    def holding(self, literals: Iterable[Literal]) -> Mask:
         """Return in which states all the literals hold."""
-        column = {atom: i for i, atom in enumerate(self.vocabulary.atoms)}
         held = np.ones(len(self.states), dtype=bool)
         for literal in literals:
-            held &= self.bits[:, column[literal.atom]] == literal.positive
+            column = self.vocabulary.bit[literal.atom].bit_length() - 1
+            held &= self.bits[:, column] == literal.positive
         return held
 
 
 def match(a: RunData, b: RunData, *, any_position: bool = False) -> MatchedRuns:
     """Match two runs; with `any_position` all positions of a state count as equal."""
-    predicates = shared_predicates(a, b)
+    vocabulary, shared = a.vocabulary, shared_atoms(a, b)
+    if not shared:
+        raise CapscopeError(
+            f"{a.path} ({a.problem}) and {b.path} ({b.problem}) have no atom in common; compare "
+            "runs that describe the same world with the same predicates"
+        )
     theirs = set(b.intents)
-    capabilities = tuple(i for i in a.intents if i in theirs and predicates.knows(i))
-    reduced = [projected(side, predicates) for side in (a, b)]
+    capabilities = tuple(i for i in a.intents if i in theirs and knows(vocabulary, shared, i))
+    reduced = [projected(side, vocabulary, shared) for side in (a, b)]
     states = tuple(dict.fromkeys(state for found in reduced for state in found))
     number = {state: i for i, state in enumerate(states)}
-    numbers = [np.array([number[s] for s in found], dtype=np.int64) for found in reduced]
-    several = _several_positions((a, b), numbers, len(states))
-    if any_position:
-        several = np.zeros_like(several)
+    numbers = [_numbers(found, number) for found in reduced]
+    several = np.zeros(len(states), dtype=bool)
+    if not any_position:
+        several[_several_positions((a, b), numbers)] = True
     histories = histories_of((a, b), numbers, several) if several.any() else [None, None]
     made = [
         _sorted(side, capabilities, own, several, history)
@@ -136,20 +148,22 @@ def match(a: RunData, b: RunData, *, any_position: bool = False) -> MatchedRuns:
     ]
     tried_a, tried_b = (side.pair[_differs(side.pair)] for side in made)
     pairs = np.intersect1d(tried_a, tried_b, assume_unique=True)
-    first, second = (side.kept(np.isin(side.pair, pairs)) for side in made)
-    strata = _strata(first, second, pairs, several)
-    pairings = _pairings(first, second, strata)
-    return MatchedRuns(predicates, capabilities, states, several, first, second, strata, pairings)
+    first, second = (side.only(np.isin(side.pair, pairs)) for side in made)
+    pair, exchangeable, in_first, in_second = _strata(first, second, pairs, several)
+    first, second = first._replace(stratum=in_first), second._replace(stratum=in_second)
+    pairings = _pairings(first, second, pair, exchangeable)
+    return MatchedRuns(
+        vocabulary, shared, capabilities, states, several, first, second, pair, exchangeable,
+        pairings,
+    )  # fmt: skip
 
 
-def _several_positions(sides: Sequence[RunData], numbers: Sequence[Integers], states: int) -> Mask:
+def _several_positions(sides: Sequence[RunData], numbers: Sequence[Integers]) -> list[int]:
     known: defaultdict[int, set[bytes]] = defaultdict(set)
     for side, own in zip(sides, numbers, strict=True):
         for state, positions in side.positions.items():
             known[int(own[state])] |= positions
-    several = np.zeros(states, dtype=bool)
-    several[[state for state, positions in known.items() if len(positions) > 1]] = True
-    return several
+    return [state for state, positions in known.items() if len(positions) > 1]
 
 
 def _sorted(
@@ -158,7 +172,7 @@ def _sorted(
     own: Integers,
     several: Mask,
     history: Integers | None,
-) -> SortedExecutions:
+) -> Side:
     made = side.executions
     index = {intent: i for i, intent in enumerate(capabilities)}
     wanted = np.array([index.get(intent, -1) for intent in side.intents], dtype=np.int64)
@@ -169,8 +183,9 @@ def _sorted(
     known = np.zeros_like(pair)
     if history is not None:
         known = np.where(several[state], history[kept] + 1, 0)
-    columns = pair, own[made.after[kept]], side.start_position[kept], known, np.flatnonzero(kept)
-    return SortedExecutions(*(column[order] for column in columns))
+    end, position = own[made.after[kept]], side.start_position[kept]
+    columns = pair, end, position, known, np.flatnonzero(kept), np.zeros_like(pair)
+    return Side(*(column[order] for column in columns))
 
 
 def _differs(values: Integers) -> Mask:
@@ -186,14 +201,20 @@ def _since(count: Integers, starts: Mask) -> Integers:
     return since
 
 
-def _strata(a: SortedExecutions, b: SortedExecutions, pairs: Integers, several: Mask) -> Strata:
-    """Give each history that both sides have in a pair a stratum, and the rest one more."""
+def _strata(
+    a: Side, b: Side, pairs: Integers, several: Mask
+) -> tuple[Integers, Mask, Integers, Integers]:
+    """Give each history that both sides have in a pair a stratum, and the rest one more.
+
+    Return the pair of each stratum, whether its draws are exchangeable, and the stratum of each
+    execution of both sides.
+    """
     sides = a, b
     # Both have all of these pairs, in this order.
     in_a, in_b = (np.cumsum(_differs(side.pair)) - 1 for side in sides)
     state = pairs % max(len(several), 1)
     if not several[state].any():
-        return Strata(pairs, np.ones(len(pairs), dtype=bool), in_a, in_b)
+        return pairs, np.ones(len(pairs), dtype=bool), in_a, in_b
     size = 1 + max(side.history.max(initial=0) for side in sides)
     codes = [which * size + side.history for which, side in zip((in_a, in_b), sides, strict=True)]
     (found_a, of_a), (found_b, of_b) = (np.unique(code, return_inverse=True) for code in codes)
@@ -206,47 +227,52 @@ def _strata(a: SortedExecutions, b: SortedExecutions, pairs: Integers, several: 
     )
     pair, history = np.divmod(known, size)
     exchangeable = (history > 0) | ~several[state[pair]]
-    return Strata(pairs[pair], exchangeable, strata_a[of_a], strata_b[of_b])
+    return pairs[pair], exchangeable, strata_a[of_a], strata_b[of_b]
 
 
-def _pairings(a: SortedExecutions, b: SortedExecutions, strata: Strata) -> tuple[Pairing, ...]:
+def _pairings(a: Side, b: Side, pair: Integers, exchangeable: Mask) -> tuple[Pairing, ...]:
     """Match draw by draw; if that leaves something out, position by position as well."""
-    draws = _draw_by_draw(strata)
-    if strata.exchangeable.all():
-        return (draws,)
+    draws = _draw_by_draw(a, b, exchangeable)
+    found = _pairing(a, b, draws)
+    if exchangeable.all():
+        return (found,)
     # The first stratum of a pair is that of the rest, or the only one.
-    first = np.searchsorted(strata.pair, strata.pair)
-    divided = ~strata.exchangeable[first]
-    alone = ~divided[draws.stratum]
-    positions = _position_by_position(a, b, strata, divided)
-    comparison = np.append(draws.comparison[alone], positions.comparison + len(draws.comparison))
-    stratum = np.append(draws.stratum[alone], first[positions.stratum])
-    rows_a = np.append(draws.rows_a[alone], positions.rows_a)
-    rows_b = np.append(draws.rows_b[alone], positions.rows_b)
-    order = np.argsort(stratum, kind="stable")
-    return draws, Pairing(rows_a[order], rows_b[order], comparison[order], stratum[order])
+    first = np.searchsorted(pair, pair)
+    divided = ~exchangeable[first]
+    rows_a, rows_b, comparison, stratum = _position_by_position(a, b, divided)
+    positions = rows_a, rows_b, comparison + len(draws[2]), first[stratum]
+    alone = ~divided[draws[3]]
+    both = [np.append(one[alone], other) for one, other in zip(draws, positions, strict=True)]
+    order = np.argsort(both[3], kind="stable")
+    rows_a, rows_b, comparison, stratum = (column[order] for column in both)
+    return found, _pairing(a, b, (rows_a, rows_b, comparison, stratum))
 
 
-def _draw_by_draw(strata: Strata) -> Pairing:
+def _pairing(a: Side, b: Side, rows: _Rows) -> Pairing:
+    rows_a, rows_b, comparison, stratum = rows
+    begins = np.flatnonzero(_differs(comparison))
+    made = np.maximum(a.order[rows_a], b.order[rows_b])[begins]
+    return Pairing(a.end[rows_a], b.end[rows_b], begins, stratum[begins], made)
+
+
+def _draw_by_draw(a: Side, b: Side, exchangeable: Mask) -> _Rows:
     """Match the i-th draw of a stratum with the i-th, if all of them are exchangeable."""
-    turns = 1 + max(len(strata.a), len(strata.b))
+    turns = 1 + max(len(a.stratum), len(b.stratum))
 
     def in_order(stratum: Integers) -> tuple[Integers, Integers]:
-        rows = np.flatnonzero(strata.exchangeable[stratum])
+        rows = np.flatnonzero(exchangeable[stratum])
         rows = rows[np.argsort(stratum[rows], kind="stable")]
         return rows, stratum[rows] * turns + _since(np.arange(len(rows)), _differs(stratum[rows]))
 
-    (rows_a, mine), (rows_b, theirs) = in_order(strata.a), in_order(strata.b)
+    (rows_a, mine), (rows_b, theirs) = in_order(a.stratum), in_order(b.stratum)
     _, in_a, in_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
     rows_a, rows_b = rows_a[in_a], rows_b[in_b]
-    return Pairing(rows_a, rows_b, np.arange(len(rows_a)), strata.a[rows_a])
+    return rows_a, rows_b, np.arange(len(rows_a)), a.stratum[rows_a]
 
 
-def _position_by_position(
-    a: SortedExecutions, b: SortedExecutions, strata: Strata, divided: Mask
-) -> Pairing:
+def _position_by_position(a: Side, b: Side, divided: Mask) -> _Rows:
     """Match the i-th position of a pair with the i-th, and within it draw with draw."""
-    orders = [_by_position(a, divided[strata.a]), _by_position(b, divided[strata.b])]
+    orders = [_by_position(side, divided[side.stratum]) for side in (a, b)]
     places, turns = (1 + max(int(order[i].max(initial=0)) for order in orders) for i in (1, 2))
     mine, theirs = (
         (side.pair[rows] * places + place) * turns + turn
@@ -254,10 +280,10 @@ def _position_by_position(
     )
     codes, in_a, in_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
     rows_a, rows_b = orders[0][0][in_a], orders[1][0][in_b]
-    return Pairing(rows_a, rows_b, codes // turns, strata.a[rows_a])
+    return rows_a, rows_b, codes // turns, a.stratum[rows_a]
 
 
-def _by_position(side: SortedExecutions, mask: Mask) -> tuple[Integers, Integers, Integers]:
+def _by_position(side: Side, mask: Mask) -> tuple[Integers, Integers, Integers]:
     """Sort some rows by the order in which the positions of a pair were first seen.
 
     Return the rows, the index of each row's position in its pair, and of each row in its position.
@@ -270,17 +296,6 @@ def _by_position(side: SortedExecutions, mask: Mask) -> tuple[Integers, Integers
     new = _differs(first[source][order])
     place = _since(np.cumsum(new), _differs(pair[order]))
     return rows[order], place, _since(np.arange(len(rows)), new)
-
-
-class _Columns(NamedTuple):
-    """Executions of all runs, draw after draw, in numbers that the runs share."""
-
-    draw: Integers
-    start: Integers
-    before: Integers
-    capability: Integers
-    after: Integers
-    moved: Mask
 
 
 def histories_of(
@@ -297,56 +312,52 @@ def histories_of(
 
     `states` are those of each side in shared numbers; `several` are known in several positions.
     """
-    intents = {i: n for n, i in enumerate(dict.fromkeys(i for side in sides for i in side.intents))}
-    names: dict[bytes, int] = {}
-    for side in sides:
-        for name in side.executions.position_names:
-            names.setdefault(name, len(names))
-    columns: list[_Columns] = []
+    intents = _in_common(side.intents for side in sides)
+    names = _in_common(side.executions.position_names for side in sides)
+    columns = []
     starts, draws = len(names), 0
     for side, own in zip(sides, states, strict=True):
         made = side.executions
         # A start that was not recorded equals no other.
-        known = made.position_names
-        unnamed = max(int(side.start_position.max(initial=-1)) + 1 - len(known), 0)
-        start = np.append(_numbers(known, names), starts + np.arange(unnamed))
+        named = _numbers(made.position_names, names)
+        unnamed = max(int(side.start_position.max(initial=-1)) + 1 - len(named), 0)
+        start = np.append(named, starts + np.arange(unnamed))
         starts = max(starts, int(start.max(initial=-1)) + 1)
-        columns.append(
-            _Columns(
-                made.draw_id + draws,
-                start[side.start_position],
-                own[made.before],
-                _numbers(side.intents, intents)[made.capability],
-                own[made.after],
-                made.moved,
-            )
-        )
+        capability = _numbers(side.intents, intents)[made.capability]
+        step = capability * len(several) + own[made.after]
+        start = start[side.start_position]
+        columns.append((made.draw_id + draws, start, own[made.before], step, made.moved))
         draws += int(made.draw_id.max(initial=-1)) + 1
-    together = _Columns(*map(np.concatenate, zip(*columns, strict=True)))
-    history = _numbered(together, starts, len(intents), several)
-    return np.split(history, np.cumsum([len(own.draw) for own in columns])[:-1])
+    draw, start, before, step, moved = map(np.concatenate, zip(*columns, strict=True))
+    # The history of an execution without steps before it: its state if that says all.
+    known = ~several[before]
+    begins = known | (np.diff(draw, prepend=-1) != 0)
+    history = np.where(known, starts + before, start)
+    _continue(history, begins, step, moved, starts + len(several))
+    return np.split(history, np.cumsum([len(own[0]) for own in columns])[:-1])
+
+
+def _in_common(things: Iterable[Iterable[T]]) -> dict[T, int]:
+    return {one: n for n, one in enumerate(dict.fromkeys(one for own in things for one in own))}
 
 
 def _numbers(things: Sequence[T], numbers: Mapping[T, int]) -> Integers:
     return np.array([numbers[thing] for thing in things], dtype=np.int64)
 
 
-def _numbered(made: _Columns, starts: int, capabilities: int, several: Mask) -> Integers:
-    """Number the histories without a step, then those with one, then those with two, …"""
-    index, states = np.arange(len(made.draw)), len(several)
-    known = ~several[made.before]
-    history = np.where(known, starts + made.before, made.start)
-    first = np.diff(made.draw, prepend=-1) != 0
-    begins = np.maximum.accumulate(np.where(known | first, index, 0))
+def _continue(history: Integers, begins: Mask, step: Integers, moved: Mask, numbered: int) -> None:
+    """Number the histories with one step, then those with two, …, in place.
+
+    `begins` are the executions before which no step counts; `numbered` is the first free number.
+    """
+    index = np.arange(len(history))
     # How many executions since then took a step, and which one before was the last to do so.
-    before: Integers = np.cumsum(made.moved) - made.moved
-    steps = before - before[begins]
-    last = np.maximum.accumulate(np.where(made.moved, index, 0))[index - 1]
-    order, numbered = np.argsort(steps, kind="stable"), starts + states
+    before: Integers = np.cumsum(moved) - moved
+    steps = before - before[np.maximum.accumulate(np.where(begins, index, 0))]
+    last = np.maximum.accumulate(np.where(moved, index, 0))[index - 1]
+    kinds, order = step.max(initial=0) + 1, np.argsort(steps, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(steps[order])) + 1)[1:]:
         came = last[rows]
-        code = (history[came] * capabilities + made.capability[came]) * states + made.after[came]
-        found, which = np.unique(code, return_inverse=True)
+        found, which = np.unique(history[came] * kinds + step[came], return_inverse=True)
         history[rows] = numbered + which
         numbered += len(found)
-    return history

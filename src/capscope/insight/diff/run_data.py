@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capscope.errors import CapscopeError
 from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.hazards import HazardUse, uses_of
 from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable
@@ -94,43 +93,21 @@ class RunData:
         }
 
 
-@dataclass(frozen=True)
-class SharedPredicates:
-    """The atoms that both vocabularies have, in the bits of the first."""
-
-    vocabulary: Vocabulary
-    shared: State
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
-
-    def knows(self, intent: Intent) -> bool:
-        """Return whether both sides have every atom of an intent."""
-        bits = self.vocabulary.bit
-        return all(bits.get(literal.atom, 0) & self.shared for literal in intent.mentioned)
+def shared_atoms(*runs: RunData) -> State:
+    """Match atoms by name; return those that all runs have, in the bits of the first."""
+    first, *others = (run.vocabulary for run in runs)
+    return first.state(atom for atom in first.atoms if all(atom in one.bit for one in others))
 
 
-def shared_predicates(a: RunData, b: RunData) -> SharedPredicates:
-    """Match atoms by name; raise an error if the runs have none in common."""
-    mine, theirs = a.vocabulary, b.vocabulary
-    shared = [atom for atom in mine.atoms if atom in theirs.bit]
-    if not shared:
-        raise CapscopeError(
-            f"{a.path} ({a.problem}) and {b.path} ({b.problem}) have no atom in common; compare "
-            "runs that describe the same world with the same predicates"
-        )
-    return SharedPredicates(
-        mine,
-        mine.state(shared),
-        tuple(str(atom) for atom in mine.atoms if atom not in theirs.bit),
-        tuple(str(atom) for atom in theirs.atoms if atom not in mine.bit),
-    )
+def knows(vocabulary: Vocabulary, shared: State, intent: Intent) -> bool:
+    """Return whether every atom of an intent is one of the shared ones."""
+    return all(vocabulary.bit.get(literal.atom, 0) & shared for literal in intent.mentioned)
 
 
-def projected(side: RunData, predicates: SharedPredicates) -> list[State]:
-    """Write the states of a side in the bits of the shared atoms."""
-    vocabulary, shared = predicates.vocabulary, predicates.shared
-    if side.vocabulary.fingerprint == vocabulary.fingerprint:
-        return [state & shared for state in side.states]
-    bits = side.vocabulary.bit.items()
+def projected(run: RunData, vocabulary: Vocabulary, shared: State) -> list[State]:
+    """Write the states of a run in the bits of the shared atoms."""
+    if run.vocabulary.fingerprint == vocabulary.fingerprint:
+        return [state & shared for state in run.states]
+    bits = run.vocabulary.bit.items()
     moves = [(b, vocabulary.bit[a]) for a, b in bits if vocabulary.bit.get(a, 0) & shared]
-    return [sum(to for bit, to in moves if state & bit) for state in side.states]
+    return [sum(to for bit, to in moves if state & bit) for state in run.states]

@@ -21,8 +21,8 @@ import numpy as np
 from capscope.errors import CapscopeError
 from capscope.insight.diff.compare import compare_data
 from capscope.insight.diff.comparison import Comparison, Difference
-from capscope.insight.diff.run_data import RunData, SharedPredicates, projected
-from capscope.logic import Intent, State, to_json
+from capscope.insight.diff.run_data import RunData, knows, projected, shared_atoms
+from capscope.logic import Intent, State, StateTest, to_json
 from capscope.stats.error_budget import ERROR_RATE
 from capscope.stats.rate import Rate
 from capscope.stats.stratified_mean import Stratum
@@ -91,12 +91,13 @@ def table_of(
     share = error_rate / len(pairs)
     compared = [compare_data(a, b, error_rate=share, any_position=any_position) for a, b in pairs]
     *steps, overall = compared
-    rates = _Rates(runs)
+    shared = shared_atoms(*runs)
+    states = [projected(run, runs[0].vocabulary, shared) for run in runs]
     intents = dict.fromkeys(intent for run in runs for intent in run.intents)
     rows = [
         TableRow(
             intent,
-            *rates.of(intent),
+            *_rates(runs, states, shared, intent),
             ((), *(_achievement(step, intent) for step in steps)),
             _achievement(overall, intent),
         )
@@ -112,43 +113,38 @@ def _achievement(comparison: Comparison, intent: Intent) -> tuple[Difference, ..
     return tuple(d for d in found if d.capability == intent and not d.literals)
 
 
-class _Rates:
-    """The draws of all runs, in states reduced to the atoms that all of them have."""
+def _rates(
+    runs: Sequence[RunData], states: Sequence[Sequence[State]], shared: State, intent: Intent
+) -> tuple[int, tuple[Rate | None, ...]]:
+    """Return the number of states that the runs share, and the rate of each run in them.
 
-    def __init__(self, runs: Sequence[RunData]) -> None:
-        self._runs = runs
-        first = runs[0].vocabulary
-        known = set.intersection(*(set(run.vocabulary.atoms) for run in runs))
-        self._predicates = SharedPredicates(first, first.state(known), (), ())
-        self._states = [projected(run, self._predicates) for run in runs]
+    `states` are those of each run, reduced to the atoms that all of them have.
+    """
+    nothing, vocabulary = (0, (None,) * len(runs)), runs[0].vocabulary
+    if not knows(vocabulary, shared, intent):
+        return nothing
+    holds = intent.test(vocabulary)
+    found = [_answers(run, own, intent, holds) for run, own in zip(runs, states, strict=True)]
+    tried = [set(answers) for answers in found if answers]
+    common = sorted(set.intersection(*tried)) if len(tried) > 1 else []
+    if not common:
+        return nothing
+    rates = (Rate.of_strata([own[state] for state in common]) if own else None for own in found)
+    return len(common), tuple(rates)
 
-    def of(self, intent: Intent) -> tuple[int, tuple[Rate | None, ...]]:
-        """Return the number of states that the runs share, and the rate of each run in them."""
-        nothing = 0, (None,) * len(self._runs)
-        if not self._predicates.knows(intent):
-            return nothing
-        found = [self._answers(i, intent) for i in range(len(self._runs))]
-        tried = [set(answers) for answers in found if answers]
-        shared = sorted(set.intersection(*tried)) if len(tried) > 1 else []
-        if not shared:
-            return nothing
-        rates = [
-            Rate.of_strata([answers[state] for state in shared]) if answers else None
-            for answers in found
-        ]
-        return len(shared), tuple(rates)
 
-    def _answers(self, run: int, intent: Intent) -> dict[State, Stratum]:
-        """Return what one run saw in each state in which the intent did not hold."""
-        intents, made = self._runs[run].intents, self._runs[run].executions
-        if intent not in intents:
-            return {}
-        states, holds = self._states[run], intent.test(self._predicates.vocabulary)
-        achieved = np.array([holds(state) for state in states], dtype=bool)
-        wanted = made.capability == list(intents).index(intent)
-        rows = np.flatnonzero(wanted & ~achieved[made.before])
-        answers: defaultdict[State, list[bool]] = defaultdict(list)
-        ends = achieved[made.after[rows]].tolist()
-        for before, end in zip(made.before[rows].tolist(), ends, strict=True):
-            answers[states[before]].append(end)
-        return {state: Stratum(1, np.array(hits)) for state, hits in answers.items()}
+def _answers(
+    run: RunData, states: Sequence[State], intent: Intent, holds: StateTest
+) -> dict[State, Stratum]:
+    """Return what one run saw in each state in which the intent did not hold."""
+    made = run.executions
+    if intent not in run.intents:
+        return {}
+    achieved = np.array([holds(state) for state in states], dtype=bool)
+    wanted = made.capability == list(run.intents).index(intent)
+    rows = np.flatnonzero(wanted & ~achieved[made.before])
+    answers: defaultdict[State, list[bool]] = defaultdict(list)
+    ends = achieved[made.after[rows]].tolist()
+    for before, end in zip(made.before[rows].tolist(), ends, strict=True):
+        answers[states[before]].append(end)
+    return {state: Stratum(1, np.array(hits)) for state, hits in answers.items()}
