@@ -35,6 +35,7 @@ from capscope.journal.journal_file import understood
 from capscope.journal.run_directory import REPORT, RunDirectory, TemporaryRun, journal_stamp
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import Settings
+from capscope.logic import Condition
 from capscope.phases import begin_phase
 from capscope.problem import Problem, picture_of
 from capscope.problem.attempt import only_by_itself
@@ -170,10 +171,9 @@ class Run(RunFacts):
         Returns:
             The plan, also if no path is known (`found`).
         """
-        from capscope.insight.planning import plan_for
-        from capscope.insight.planning.goal import Goal, matching_states
+        from capscope.insight.planning import matching_states, plan_for
 
-        wanted = Goal.parse(goal, self.graph.vocabulary)
+        wanted = Condition.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
         if not inferred:
             plan = plan_for(self.models, wanted, starts)

@@ -5,9 +5,10 @@ import pytest
 from capscope import load
 from capscope.assessment import RunSpec
 from capscope.errors import CapscopeError, RunError, VocabularyError
-from capscope.insight.planning.goal import Goal, matching_states
+from capscope.insight.planning import matching_states
 from capscope.journal.execution_table import Transition
 from capscope.journal.run_directory import RunDirectory
+from capscope.logic import Condition
 from support.tiny_models import learned
 from support.toy_worlds import WORDS, board_problem
 
@@ -15,7 +16,7 @@ GRAPH = learned({Transition(0, 0, 1): 3, Transition(1, 1, 3): 9, Transition(3, 2
 
 
 def goal(text):
-    return Goal.parse(text, WORDS)
+    return Condition.parse(text, WORDS)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def goal(text):
     ],
 )
 def test_a_goal_holds_if_one_of_its_conjunctions_does(text, states):
-    assert {state for state in range(8) if goal(text).holds(state)} == states
+    assert {state for state in range(8) if goal(text).holds(state, WORDS)} == states
 
 
 def test_a_goal_survives_a_round_trip():

@@ -5,10 +5,9 @@ import pytest
 from capscope import Budget, assess
 from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.insight.planning import plan_for
-from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.mdp import MOST_DOUBT, believed_mdp
 from capscope.journal.execution_table import Transition
-from capscope.logic import Effect, Intent, Predicate, Vocabulary
+from capscope.logic import Condition, Effect, Intent, Predicate, Vocabulary
 from capscope.model import ExtremeModels, LearnedPrediction, Provenance, StateGraph, Support
 from capscope.problems import load_problem
 from support.tiny_models import INTENTS, WORDS, learned
@@ -24,7 +23,9 @@ def choices_in(mdp, state):
 
 
 def planned(model, goal, start=0, seen=TRIED):
-    return plan_for(ExtremeModels(learned(seen)), Goal.parse(goal, WORDS), [start], inferred=model)
+    return plan_for(
+        ExtremeModels(learned(seen)), Condition.parse(goal, WORDS), [start], inferred=model
+    )
 
 
 def test_an_inferred_pair_is_a_choice_with_its_doubt_and_support():
@@ -161,7 +162,7 @@ def truth():
 def true_success(plan, truth):
     """Follow a plan in a deterministic truth."""
     state, seen = plan.start, set()
-    while not plan.goal.holds(state):
+    while not plan.reached(state):
         if state in seen or state not in plan.steps:
             return 0.0
         seen.add(state)

@@ -4,9 +4,8 @@ import pytest
 
 from capscope.errors import CapscopeError
 from capscope.insight.planning import plan_for
-from capscope.insight.planning.goal import Goal
 from capscope.journal.execution_table import Transition
-from capscope.logic import Intent, Vocabulary
+from capscope.logic import Condition, Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
 from support.naive_planning import best, policies, tried_process
 from support.tiny_models import WORDS, learned, random_models
@@ -21,7 +20,7 @@ def transitions(seen):
 
 def planned(seen, goal, *starts, seed=0):
     models = ExtremeModels(learned(transitions(seen)))
-    return plan_for(models, Goal.parse(goal, WORDS), starts, seed)
+    return plan_for(models, Condition.parse(goal, WORDS), starts, seed)
 
 
 CERTAIN = {(0, 0, 1): 20, (1, 1, 3): 30}
@@ -51,7 +50,7 @@ def test_random_outcomes_make_it_a_policy_with_dead_ends():
     assert low < 0.9 < high
     step = plan.steps[1]
     assert (step.capability, step.draws, step.draws_here) == (Q, 30, 30)
-    assert [(branch.probability, branch.after) for branch in step.branches] == [
+    assert [*step.branches] == [
         (pytest.approx(0.9), 3),
         (pytest.approx(0.1), 5),
     ]
@@ -64,13 +63,13 @@ def test_plans_match_the_naive_twin_that_tries_every_policy_of_the_fitted_rules(
         graph = random_models(random.Random(seed), share=0.3)
         process = tried_process(graph)
         for text in ("p and q", "not p and r", "p and not q and r"):
-            goal = Goal.parse(text, WORDS)
-            goals = {i for i, state in enumerate(process.states) if goal.holds(state)}
+            goal = Condition.parse(text, WORDS)
+            goals = {i for i, state in enumerate(process.states) if goal.holds(state, WORDS)}
             if len(list(policies(process, goals))) > 100:
                 continue
             highest, fewest = best(process, goals)
             for start in graph.nodes:
-                if goal.holds(start):
+                if goal.holds(start, WORDS):
                     continue
                 plan, i = plan_for(ExtremeModels(graph), goal, [start]), process.states.index(start)
                 assert plan.success == pytest.approx(float(highest[i]))
@@ -109,7 +108,7 @@ def test_the_goal_may_be_reached_in_a_state_that_was_never_seen():
     assert plan.success_unseen == pytest.approx(0.9)
     alone = planned(LUCKY, "p and q and not r", 2)
     assert alone.found
-    assert not any(map(alone.goal.holds, learned(transitions(LUCKY)).nodes))
+    assert not any(map(alone.reached, learned(transitions(LUCKY)).nodes))
     assert alone.success == alone.success_unseen == pytest.approx(0.9)
 
 
@@ -141,8 +140,8 @@ def test_a_plan_does_not_use_untried_pairs():
     assert plan.success == 0.0
     assert plan.interval == (0.0, 1.0)
     assert plan.goal_seen
-    assert plan.optimistic_search.path.capabilities == (Q,)
-    assert (plan.optimistic_search.path.untried_in, plan.optimistic_search.path.untried) == (0, Q)
+    assert plan.optimistic_path.capabilities == (Q,)
+    assert (plan.optimistic_path.untried_in, plan.optimistic_path.untried) == (0, Q)
     assert plan.most_likely_way() == ()
     assert plan.forecasts() == [0.0]
 
@@ -229,6 +228,6 @@ def test_a_plan_that_is_too_long_to_solve_is_rejected():
     seen |= {Transition(state, 0, 40): 699 + state for state in range(20)}
     seen |= {Transition(40, 0, 0): 1}
     graph.update(seen)
-    goal = Goal.parse("not s0 and not s1 and s2 and not s3 and s4 and not s5", vocabulary)
+    goal = Condition.parse("not s0 and not s1 and s2 and not s3 and s4 and not s5", vocabulary)
     with pytest.raises(CapscopeError, match="plan for a nearer goal"):
         plan_for(ExtremeModels(graph), goal, [0])

@@ -1,10 +1,9 @@
 import pytest
 
 from capscope.insight.planning import plan_for
-from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.wording import plan_document, plan_lines
 from capscope.journal.execution_table import Transition
-from capscope.logic import Intent, Vocabulary
+from capscope.logic import Condition, Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
 from support.tiny_models import INTENTS, WORDS, learned
 from support.written_models import WrittenModel
@@ -16,7 +15,7 @@ DICE = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
 
 def planned(seen, goal, *starts):
     transitions = {Transition(*which): count for which, count in seen.items()}
-    return plan_for(ExtremeModels(learned(transitions)), Goal.parse(goal, WORDS), starts)
+    return plan_for(ExtremeModels(learned(transitions)), Condition.parse(goal, WORDS), starts)
 
 
 def text(plan, began=None):
@@ -119,7 +118,7 @@ def test_names_are_sanitized():
     words = Vocabulary.of_atoms(["p\x1b[2J"])
     graph = StateGraph(words, [Intent.parse("p\x1b[2J")])
     graph.update({Transition(0, 0, 1): 3})
-    plan = plan_for(ExtremeModels(graph), Goal.parse("p\x1b[2J", words), [0])
+    plan = plan_for(ExtremeModels(graph), Condition.parse("p\x1b[2J", words), [0])
     shown = "\n".join(plan_lines(plan, "toy\x1b[2J"))
     assert "\x1b" not in shown
     assert "\\x1b[2J" in shown
@@ -132,7 +131,7 @@ def partly_inferred(table=WAY_ON):
     """Plan a step that was tried and one that is inferred."""
     models = ExtremeModels(learned({Transition(0, 0, 1): 20}))
     model = WrittenModel(table, draws=8)
-    return plan_for(models, Goal.parse("q and not r", WORDS), [0], inferred=model)
+    return plan_for(models, Condition.parse("q and not r", WORDS), [0], inferred=model)
 
 
 def test_a_plan_of_tried_steps_says_so():
@@ -179,7 +178,7 @@ def test_the_document_says_of_each_step_what_it_rests_on():
 
 def test_without_a_way_the_reason_includes_what_was_inferred():
     models = ExtremeModels(learned({Transition(0, 0, 1): 20, Transition(4, 1, 6): 9}))
-    made = plan_for(models, Goal.parse("q", WORDS), [0], inferred=WrittenModel({}))
+    made = plan_for(models, Condition.parse("q", WORDS), [0], inferred=WrittenModel({}))
     assert "nothing that was tried or inferred leads there" in " ".join(text(made).split())
     assert plan_document(made, "toy")["provenance"] is None
 
@@ -215,7 +214,7 @@ def test_a_goal_that_is_reached_in_a_state_never_seen_says_so():
 def test_a_way_that_the_model_doubts_is_named_with_the_reason_why_it_is_not_offered():
     models = ExtremeModels(learned({Transition(0, 0, 1): 20}))
     model = WrittenModel({(1, Q): ({3: 1.0}, 0.65)})
-    made = plan_for(models, Goal.parse("p and q", WORDS), [0], inferred=model)
+    made = plan_for(models, Condition.parse("p and q", WORDS), [0], inferred=model)
     assert (
         "The model infers a path: p(), q(). It is not offered, because the doubt about q() in 0x1 "
         "(p()) is 0.65, and at most 0.1 is planned with."

@@ -56,7 +56,7 @@ def test_the_longer_route_with_spares_is_taken(tires):
     # The short route has two drives, the first with a flat tire in 80 % of cases and no spare.
     made = tires.plan("vehicle-at(l-1-3)")
     assert made.success == true_success("tireworld", "vehicle-at(l-1-3)", made.start) == 1.0
-    vocabulary = made.goal.vocabulary
+    vocabulary = made.vocabulary
     visited = {str(atom) for state in made.visits for atom in vocabulary.holding(state)}
     assert "vehicle-at(l-3-1)" in visited
     assert "vehicle-at(l-1-2)" not in visited

@@ -1,9 +1,8 @@
 from capscope.insight.planning import plan_for
-from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.trial import PlanAttempt, PlanAttemptEnd, PlanExecution, Trial
 from capscope.insight.planning.wording import trial_document, trial_lines
 from capscope.journal.execution_table import Transition
-from capscope.logic import Intent
+from capscope.logic import Condition, Intent
 from capscope.model import ExtremeModels
 from capscope.problem import Ending
 from support.tiny_models import WORDS, learned
@@ -15,7 +14,9 @@ P = Intent.parse("p")
 def tried(*ends, draws=400):
     """Try a plan of one step that had one outcome, 0 → 1; `ends` are where the tries went."""
     plan = plan_for(
-        ExtremeModels(learned({Transition(0, 0, 1): draws})), Goal.parse("p and not r", WORDS), [0]
+        ExtremeModels(learned({Transition(0, 0, 1): draws})),
+        Condition.parse("p and not r", WORDS),
+        [0],
     )
     tries = []
     for after in ends:
@@ -99,7 +100,7 @@ def tried_inference(doubt, *ends):
     """Try a plan of one step that was inferred to lead to 1; `ends` are where the tries went."""
     models = ExtremeModels(learned({Transition(0, 1, 2): 5}))
     model = WrittenModel({(0, P): ({1: 1.0}, doubt)}, draws=400)
-    plan = plan_for(models, Goal.parse("p and not r", WORDS), [0], inferred=model)
+    plan = plan_for(models, Condition.parse("p and not r", WORDS), [0], inferred=model)
     reached, lost = PlanAttemptEnd.REACHED, PlanAttemptEnd.LOST
     tries = (
         PlanAttempt((PlanExecution(0, P, after, Ending.CHANGED),), reached if after == 1 else lost)

@@ -7,6 +7,9 @@ known about states that the agent passes on the way.
 
 A plan keeps to what was tried, with the frequencies of the fitted rules (`mdp`), unless inferred
 steps are allowed. Each step says which of the two it is.
+
+A goal is any condition: `on(a,b) and not holding(c) or on(b,a)`. It need not be an intent, and the
+agent never sees it.
 """
 
 from __future__ import annotations
@@ -14,16 +17,24 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from capscope.errors import CapscopeError
-from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.markov_chain import MarkovChain
-from capscope.insight.planning.mdp import GoalPolicy, believed_mdp, fitted_mdp, most_reliable_policy
-from capscope.logic import Effect, Intent, State
+from capscope.insight.planning.mdp import (
+    GoalPolicy,
+    Mdp,
+    believed_mdp,
+    fitted_mdp,
+    most_reliable_policy,
+)
+from capscope.logic import Condition, Intent, State, StateTest, Vocabulary
 from capscope.model import ExtremeModels, LearnedModel, Provenance, StateGraph
 from capscope.model.transitions import breadth_first
 
@@ -33,16 +44,7 @@ _AGREEMENT = 1e-3
 """Tolerated relative difference between a policy's evaluation and its solved value."""
 _MOST_STATES = 5_000
 """Of the optimistic model that are searched."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanBranch:
-    """One outcome of a step, according to the model."""
-
-    probability: float
-    """Of an inferred step, if the inference is right."""
-    effect: Effect
-    after: State
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ class PlanStep:
 
     state: State
     capability: Intent
-    branches: tuple[PlanBranch, ...]
-    """Most probable first."""
+    branches: tuple[tuple[float, State], ...]
+    """Its outcomes, most probable first; of an inferred step, if the inference is right."""
     draws: int
     """The executions behind the probabilities, in all states of the rule."""
     draws_here: int
@@ -74,7 +76,8 @@ class PlanStep:
 class Plan:
     """The most reliable policy for a goal, according to what was tried and perhaps inferred."""
 
-    goal: Goal
+    goal: Condition
+    vocabulary: Vocabulary
     start: State
     steps: Mapping[State, PlanStep]
     """For every state from which the goal is known to be reachable; empty if there is no plan."""
@@ -89,8 +92,10 @@ class Plan:
     """Where the plan may end without the goal, with probabilities."""
     starts: Mapping[State, float]
     """The success from each possible start."""
-    optimistic_search: OptimisticSearch | None = None
-    """Whether the optimistic model has a path, if there is no plan."""
+    optimistic_path: OptimisticPath | None = None
+    """One of the optimistic model, if there is no plan."""
+    searched_all: bool = False
+    """Whether all states of the optimistic model were searched for one."""
     goal_seen: bool = True
     """Whether the goal holds in any observed state."""
     declined: tuple[PlanStep, ...] = ()
@@ -100,6 +105,11 @@ class Plan:
     unseen: frozenset[State] = frozenset()
     """The states that outcomes of the steps lead to and that were never seen."""
     chain: MarkovChain | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def reached(self) -> StateTest:
+        """Whether the goal holds, as a function of a state."""
+        return self.goal.test(self.vocabulary)
 
     @property
     def found(self) -> bool:
@@ -126,10 +136,10 @@ class Plan:
     def success_unseen(self) -> float:
         """The part of the success in which the goal is reached in a state that was never seen."""
         return sum(
-            visits * (1.0 - self.steps[state].doubt) * branch.probability
+            visits * (1.0 - self.steps[state].doubt) * probability
             for state, visits in self.visits.items()
-            for branch in self.steps[state].branches
-            if branch.after in self.unseen and self.goal.holds(branch.after)
+            for probability, after in self.steps[state].branches
+            if after in self.unseen and self.reached(after)
         )
 
     def forecasts(self, within: int | None = None, seed: int = 0) -> list[float]:
@@ -148,68 +158,95 @@ class Plan:
         done: set[State] = set()
         while queue:
             cost, length, _, state, way = heapq.heappop(queue)
-            if self.goal.holds(state):
+            if self.reached(state):
                 return way
             step = self.steps.get(state)
             if state in done or step is None:
                 continue
             done.add(state)
-            for branch in step.branches:
-                further = cost - math.log(branch.probability * (1.0 - step.doubt))
-                entry = further, length + 1, next(order), branch.after, (*way, step)
+            for probability, after in step.branches:
+                further = cost - math.log(probability * (1.0 - step.doubt))
+                entry = further, length + 1, next(order), after, (*way, step)
                 heapq.heappush(queue, entry)
         return ()
 
 
+def matching_states(text: str, graph: StateGraph) -> tuple[State, ...]:
+    """Return the observed states that match a description or a number, most visited first."""
+    text = text.strip()
+    if _HEX.match(text):
+        state = int(text, 16)
+        if state not in graph.nodes:
+            raise CapscopeError(
+                f"state {state:#x} was never seen; the states of a run are in its model.json, or "
+                "describe the state, like 'on(a,b) and not holding(c)'"
+            )
+        return (state,)
+    description = Condition.parse(text, graph.vocabulary)
+    holds = description.test(graph.vocabulary)
+    found = [state for state in graph.nodes if holds(state)]
+    if not found:
+        raise CapscopeError(
+            f"{description} holds in no state that was seen; a plan can only start in such a state"
+        )
+    return tuple(sorted(found, key=lambda state: (-graph.nodes[state].departures, state)))
+
+
 def plan_for(
     models: ExtremeModels,
-    goal: Goal,
+    goal: Condition,
     starts: Sequence[State],
     seed: int = 0,
     *,
     inferred: LearnedModel | None = None,
 ) -> Plan:
-    """Plan from the least favorable of the possible starts.
+    """Plan from the least favorable of the possible starts, so that it is reliable in all of them.
 
     Starts without a known path to the goal are skipped unless no start has one; the plan lists the
     success from each. `seed` is for the interval. With `inferred`, steps that were never tried are
     allowed as that model infers them.
     """
     graph = models.graph
+    holds = goal.test(graph.vocabulary)
     mdp = fitted_mdp(graph) if inferred is None else believed_mdp(graph, inferred)
     index = {state: i for i, state in enumerate(mdp.states)}
     if not graph.nodes.keys() >= set(starts):
         raise CapscopeError("nothing was tried yet where the plan starts; assess longer")
-    open_starts = [state for state in starts if not goal.holds(state)]
+    open_starts = [state for state in starts if not holds(state)]
     if not open_starts:
         raise CapscopeError(
             f"{goal} already holds where the plan starts; choose another --goal or --from"
         )
-    goals = [i for i, state in enumerate(mdp.states) if goal.holds(state)]
-    policy = most_reliable_policy(mdp, goals)
+    policy = _policy(mdp, holds)
     success = {state: policy.success[index[state]] for state in open_starts}
     start = min(success, key=lambda state: (not success[state], success[state]))
-    if not success[start]:
-        search = OptimisticSearch.of(models, goal, start)
-        # Zero is what the model says; the observations do not exclude any other value.
-        unknown, seen = (0.0, 1.0), any(map(goal.holds, graph.nodes))
-        plan = Plan(goal, start, {}, 0.0, unknown, math.inf, {}, {}, success, search, seen)
-        if inferred is not None:
-            plan = replace(plan, declined=_doubtful_way(plan, graph, inferred))
-    else:
-        chain = MarkovChain.of(policy, index[start])
-        plan = _evaluated(_steps(graph, policy), goal, chain, mdp.states, success, seed)
-    ends = {branch.after for step in plan.steps.values() for branch in step.branches}
-    unseen = frozenset(ends - graph.nodes.keys())
-    return replace(plan, inference_allowed=inferred is not None, unseen=unseen)
+    # Zero is what the model says; the observations do not exclude any other value.
+    plan = Plan(
+        goal, graph.vocabulary, start, _steps(graph, policy), 0.0, (0.0, 1.0), math.inf, {}, {},
+        success, inference_allowed=inferred is not None,
+    )  # fmt: skip
+    if success[start]:
+        ends = {after for step in plan.steps.values() for _, after in step.branches}
+        plan = replace(plan, unseen=frozenset(ends - graph.nodes.keys()))
+        return _evaluated(plan, MarkovChain.of(policy, index[start]), mdp.states, seed)
+    path, searched_all = optimistic_path(models, holds, start)
+    declined: tuple[PlanStep, ...] = ()
+    if inferred is not None:
+        # The most likely path if any doubt were allowed.
+        doubtful = _policy(believed_mdp(graph, inferred, most_doubt=1.0), holds)
+        declined = replace(plan, steps=_steps(graph, doubtful)).most_likely_way()
+    return replace(
+        plan,
+        steps={},
+        optimistic_path=path,
+        searched_all=searched_all,
+        goal_seen=any(holds(state) for state in graph.nodes),
+        declined=declined,
+    )
 
 
-def _doubtful_way(plan: Plan, graph: StateGraph, model: LearnedModel) -> tuple[PlanStep, ...]:
-    """Return the most likely path to the goal if any doubt were allowed; empty if there is none."""
-    mdp = believed_mdp(graph, model, most_doubt=1.0)
-    goals = [i for i, state in enumerate(mdp.states) if plan.goal.holds(state)]
-    policy = most_reliable_policy(mdp, goals)
-    return replace(plan, steps=_steps(graph, policy)).most_likely_way()
+def _policy(mdp: Mdp, holds: StateTest) -> GoalPolicy:
+    return most_reliable_policy(mdp, [i for i, state in enumerate(mdp.states) if holds(state)])
 
 
 def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
@@ -218,12 +255,11 @@ def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
     for i, choice in policy.choices.items():
         before = states[i]
         shares = (count / choice.draws for count in choice.counts)
-        outcomes = zip(shares, (states[j] for j in choice.successors), strict=True)
-        branches = (PlanBranch(p, Effect.between(before, after), after) for p, after in outcomes)
+        branches = zip(shares, (states[j] for j in choice.successors), strict=True)
         steps[before] = PlanStep(
             before,
             graph.capabilities[choice.capability],
-            tuple(sorted(branches, key=lambda branch: (-branch.probability, branch.after))),
+            tuple(sorted(branches, key=lambda branch: (-branch[0], branch[1]))),
             round(choice.draws),
             choice.draws_here,
             policy.success[i],
@@ -233,38 +269,26 @@ def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
     return steps
 
 
-def _evaluated(
-    steps: dict[State, PlanStep],
-    goal: Goal,
-    chain: MarkovChain,
-    states: Sequence[State],
-    starts: dict[State, float],
-    seed: int,
-) -> Plan:
+def _evaluated(plan: Plan, chain: MarkovChain, states: Sequence[State], seed: int) -> Plan:
     """Evaluate the policy from its start, and check that it attains the solved success."""
-    start = states[chain.nodes[0]]
     frequencies = chain.frequencies()
     try:
         visits = chain.edges.visits(frequencies)[0]
     except np.linalg.LinAlgError:
-        raise _endless(goal) from None
+        raise _endless(plan.goal) from None
     arrivals = chain.edges.arrivals(frequencies)[0]
-    success, solved = float(arrivals[chain.reached].sum()), starts[start]
+    success, solved = float(arrivals[chain.reached].sum()), plan.starts[plan.start]
     if not math.isclose(success, solved, rel_tol=_AGREEMENT):
-        raise _endless(goal)
+        raise _endless(plan.goal)
     # Certainty follows from the graph alone; rounding must not change it.
     success = 1.0 if solved == 1.0 else min(success, 1.0)
     ends = zip(chain.ends, arrivals, chain.reached, strict=True)
-    plan = Plan(
-        goal=goal,
-        start=start,
-        steps=steps,
+    plan = replace(
+        plan,
         success=success,
-        interval=(success, success),
         executions=float(visits.sum()),
         visits={states[i]: float(n) for i, n in zip(chain.nodes, visits, strict=True)},
         dead_ends={states[i]: float(p) for i, p, reached in ends if not reached},
-        starts=starts,
         chain=chain,
     )
     low, high = np.quantile(plan.forecasts(seed=seed)[1:], [0.025, 0.975])
@@ -275,15 +299,14 @@ def _evaluated(
     return replace(plan, interval=(min(float(low), success), max(float(high), most)))
 
 
-def _endless(goal: Goal) -> CapscopeError:
+def _endless(goal: Condition) -> CapscopeError:
     return CapscopeError(
         f"reaching {goal} would take hundreds of thousands of executions, too many to solve "
         "precisely; plan for a nearer goal or from a nearer start"
     )
 
 
-@dataclass(frozen=True)
-class OptimisticPath:
+class OptimisticPath(NamedTuple):
     """A shortest path to a goal with at least one untried step."""
 
     capabilities: tuple[Intent, ...]
@@ -292,50 +315,36 @@ class OptimisticPath:
     untried: Intent
 
 
-@dataclass(frozen=True)
-class OptimisticSearch:
-    """The result of a search in the optimistic model for a goal that was never reached.
+def optimistic_path(
+    models: ExtremeModels, reached: StateTest, start: State
+) -> tuple[OptimisticPath | None, bool]:
+    """Search the optimistic model, breadth first, for a path to a goal that was never reached.
 
     The optimistic model assumes that an untried pair does whatever the capability did elsewhere. If
     it has a path, trying the first untried capability on it would settle the question. If it has
     none, only an outcome that was never seen could lead to the goal.
+
+    Returns:
+        The path, if one was found, and whether all states of the model were searched.
     """
+    graph = models.graph
 
-    path: OptimisticPath | None
-    searched_all: bool
-    """Whether all states of the optimistic model were searched."""
+    def steps(state: State) -> Iterator[tuple[Intent, State]]:
+        for intent in graph.capabilities:
+            for after in models.optimistic.predict(state, intent):
+                yield intent, after
 
-    @classmethod
-    def of(cls, models: ExtremeModels, goal: Goal, start: State) -> OptimisticSearch:
-        """Search the optimistic model breadth first from a state."""
-        graph = models.graph
-
-        def steps(state: State) -> Iterator[tuple[int, State]]:
-            for capability, intent in enumerate(graph.capabilities):
-                for after in models.optimistic.predict(state, intent):
-                    yield capability, after
-
-        parents: dict[State, tuple[State, int] | None] = {}
-        for state, parent in breadth_first(start, steps):
-            parents[state] = parent
-            if parent is not None and goal.holds(state):
-                return cls(_path(graph, parents, state), searched_all=False)
-            if len(parents) > _MOST_STATES:
-                return cls(None, searched_all=False)
-        return cls(None, searched_all=True)
-
-
-def _path(
-    graph: StateGraph, parents: dict[State, tuple[State, int] | None], end: State
-) -> OptimisticPath | None:
-    steps: list[tuple[State, int]] = []
-    while (step := parents[end]) is not None:
-        steps.append(step)
-        end = step[0]
-    steps.reverse()
-    intents = graph.capabilities
-    for before, capability in steps:
-        if graph.pair(before, capability) is None:
-            asked = tuple(intents[c] for _, c in steps)
-            return OptimisticPath(asked, before, intents[capability])
-    return None
+    parents: dict[State, tuple[State, Intent] | None] = {}
+    for state, parent in breadth_first(start, steps):
+        parents[state] = parent
+        if parent is not None and reached(state):
+            way: list[tuple[State, Intent]] = []
+            while (step := parents[state]) is not None:
+                way.insert(0, step)
+                state = step[0]
+            untried = (s for s in way if graph.pair(s[0], graph.index[s[1]]) is None)
+            asked = tuple(intent for _, intent in way)
+            return next((OptimisticPath(asked, *first) for first in untried), None), False
+        if len(parents) > _MOST_STATES:
+            return None, False
+    return None, True

@@ -17,7 +17,7 @@ its visits: each sample decides for each such choice whether it is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +80,7 @@ class MarkovChain:
         of an inferred choice that is wrong are zero.
         """
         rng = np.random.default_rng(seed)
-        rules: dict[int, Floats] = {}
+        rules: dict[Hashable, Floats] = {}
         for choice in self.choices:
             if choice.rule not in rules:
                 unseen = _HALF / len(choice.counts)

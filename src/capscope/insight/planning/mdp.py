@@ -28,8 +28,9 @@ compared afterwards; plain value iteration stops when values hardly change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain
 from typing import Any
@@ -37,7 +38,6 @@ from typing import Any
 from capscope.errors import CapscopeError, install_hint
 from capscope.logic import Effect, State
 from capscope.model import LearnedModel, LearnedPrediction, Provenance, StateGraph
-from capscope.model.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class MdpChoice:
     """A capability in a state, and where it leads; states are given by index."""
 
     capability: int
-    rule: int
+    rule: Hashable
     """Choices of one rule have the same counts, and hence the same probabilities."""
     counts: tuple[float, ...]
     """How often each outcome occurred, in all states of the rule; of an inferred choice, the
@@ -94,49 +94,57 @@ class Mdp:
         """Whether some choice is inferred."""
         return any(choice.doubt for here in self.choices for choice in here)
 
-    def restricted(self, keep: Callable[[int, MdpChoice], bool], ends: Collection[int] = ()) -> Mdp:
-        """Return the process with only the choices to keep, and none in the states of `ends`."""
-        choices = tuple(
-            () if i in ends else tuple(choice for choice in here if keep(i, choice))
-            for i, here in enumerate(self.choices)
+
+class _Choices:
+    """The choices in each state; states get numbers as they are met."""
+
+    def __init__(self, graph: StateGraph) -> None:
+        self._tests = [intent.test(graph.vocabulary) for intent in graph.capabilities]
+        self.index = {state: i for i, state in enumerate(graph.nodes)}
+        self._of: defaultdict[State, list[MdpChoice]] = defaultdict(list)
+
+    def add(
+        self,
+        state: State,
+        capability: int,
+        rule: Hashable,
+        ends: Mapping[State, float],
+        draws_here: int = 0,
+        doubt: float = 0.0,
+    ) -> None:
+        """Add a choice that leads to some states, with counts."""
+        holds, counts = self._tests[capability], tuple(ends.values())
+        fulfilled = sum(count for after, count in ends.items() if holds(after))
+        successors = tuple(self.index.setdefault(after, len(self.index)) for after in ends)
+        # Two effects may lead to one state here and to two elsewhere.
+        choice = MdpChoice(
+            capability, (rule, counts), counts, successors, draws_here, fulfilled, doubt
         )
-        return Mdp(self.states, choices)
+        self._of[state].append(choice)
+
+    def mdp(self) -> Mdp:
+        """Return the process."""
+        return Mdp(tuple(self.index), tuple(tuple(self._of[state]) for state in self.index))
 
 
 def fitted_mdp(graph: StateGraph) -> Mdp:
     """Return the process of everything that was tried; states never seen come last."""
-    index = {state: i for i, state in enumerate(graph.nodes)}
-    choices: dict[State, list[MdpChoice]] = {state: [] for state in graph.nodes}
-    numbers: dict[tuple[object, ...], int] = {}
+    return _tried(graph).mdp()
+
+
+def _tried(graph: StateGraph) -> _Choices:
+    choices = _Choices(graph)
     for capability, intent in enumerate(graph.capabilities):
         for place, rule in enumerate(graph.rules(intent)):
-            for state, choice in _choices_of(rule, capability, graph, index):
-                # Two effects may lead to one state here and to two elsewhere.
-                key = (capability, place, choice.counts)
-                number = numbers.setdefault(key, len(numbers))
-                choices[state].append(replace(choice, rule=number))
-    states = tuple(index)
-    return Mdp(states, tuple(tuple(choices.get(state, ())) for state in states))
-
-
-def _choices_of(
-    rule: Rule, capability: int, graph: StateGraph, index: dict[State, int]
-) -> Iterator[tuple[State, MdpChoice]]:
-    """Yield the choices in the states of a rule; states that are new get the next index."""
-    holds = graph.capabilities[capability].test(graph.vocabulary)
-    for state in rule.states:
-        pair = graph.pair(state, capability)
-        assert pair is not None, "the states of a rule were tried"
-        if pair.only is graph.nodes[state]:
-            continue
-        ends: dict[State, int] = {}
-        for outcome in rule.outcomes:
-            after = outcome.effect.apply(state)
-            ends[after] = ends.get(after, 0) + outcome.count
-        fulfilled = sum(count for after, count in ends.items() if holds(after))
-        successors = tuple(index.setdefault(after, len(index)) for after in ends)
-        counts = tuple(ends.values())
-        yield state, MdpChoice(capability, 0, counts, successors, pair.total, fulfilled)
+            for state in rule.states:
+                pair = graph.pair(state, capability)
+                assert pair is not None, "the states of a rule were tried"
+                if pair.only is not graph.nodes[state]:
+                    ends: Counter[State] = Counter()
+                    for outcome in rule.outcomes:
+                        ends[outcome.effect.apply(state)] += outcome.count
+                    choices.add(state, capability, (capability, place), ends, pair.total)
+    return choices
 
 
 MOST_DOUBT = 0.1
@@ -146,79 +154,46 @@ _MOST_UNSEEN = 2_000
 
 
 def believed_mdp(graph: StateGraph, model: LearnedModel, most_doubt: float = MOST_DOUBT) -> Mdp:
-    """Return the decision process of everything that was observed or is inferred."""
-    return _Expansion(graph, model, most_doubt).mdp()
+    """Return the process of everything that was observed or is inferred.
+
+    Inferred choices, and the states they lead to, are added breadth first, all states of a depth at
+    once, until there is nothing more to add.
+    """
+    choices, done = _tried(graph), 0
+    while done < len(choices.index) <= len(graph.nodes) + _MOST_UNSEEN:
+        states = list(choices.index)[done:]
+        model.anticipate(states)
+        done = len(choices.index)
+        for state in states:
+            node = graph.nodes.get(state)
+            for capability, intent in enumerate(graph.capabilities):
+                if node is None or node.pairs[capability] is None:
+                    predicted = model.predict(state, intent)
+                    if _is_usable(state, predicted, graph, most_doubt):
+                        # Choices of one type with the same odds share what is uncertain about them.
+                        rule, draws = predicted.support.rule, predicted.support.draws
+                        ends = {after: p * draws for after, p in predicted.items() if p > 0}
+                        choices.add(state, capability, rule, ends, doubt=predicted.doubt)
+    return choices.mdp()
 
 
-class _Expansion:
-    """Adds inferred choices, and the states they lead to, until there is nothing more to add."""
-
-    def __init__(self, graph: StateGraph, model: LearnedModel, most_doubt: float) -> None:
-        self._graph = graph
-        self._model = model
-        self._most_doubt = most_doubt
-        self._groups = graph.exactly_one.groups
-        self._tests = [intent.test(graph.vocabulary) for intent in graph.capabilities]
-        tried = fitted_mdp(graph)
-        self._index = {state: i for i, state in enumerate(tried.states)}
-        self._choices = list(tried.choices)
-        self._first_rule = 1 + max((c.rule for here in tried.choices for c in here), default=-1)
-        self._rules: dict[tuple[object, ...], int] = {}
-
-    def mdp(self) -> Mdp:
-        """Expand breadth first, all states of a depth at once."""
-        done = 0
-        while done < len(self._index) <= len(self._graph.nodes) + _MOST_UNSEEN:
-            states = list(self._index)[done:]
-            self._model.anticipate(states)
-            done = len(self._index)
-            for state in states:
-                place = self._index[state]
-                self._choices[place] += tuple(self._inferred(state))
-        return Mdp(tuple(self._index), tuple(self._choices))
-
-    def _inferred(self, state: State) -> Iterator[MdpChoice]:
-        node = self._graph.nodes.get(state)
-        for capability, intent in enumerate(self._graph.capabilities):
-            if node is not None and node.pairs[capability] is not None:
-                continue
-            predicted = self._model.predict(state, intent)
-            if self._is_usable(state, predicted):
-                yield self._choice(capability, predicted)
-
-    def _is_usable(self, state: State, predicted: LearnedPrediction) -> bool:
-        return (
-            predicted.provenance is Provenance.INFERRED
-            and predicted.support.draws > 0
-            and any(after != state for after in predicted)
-            and predicted.doubt <= self._most_doubt
-            and all(
-                after == state or self._is_plausible(state, after, predicted) for after in predicted
-            )
-        )
-
-    def _is_plausible(self, state: State, after: State, predicted: LearnedPrediction) -> bool:
+def _is_usable(
+    state: State, predicted: LearnedPrediction, graph: StateGraph, most_doubt: float
+) -> bool:
+    def is_plausible(after: State) -> bool:
         if Effect.between(state, after) not in predicted.support.rule:
             return False
-        return after in self._graph.nodes or all((g & after).bit_count() == 1 for g in self._groups)
+        groups = graph.exactly_one.groups
+        return after in graph.nodes or all((group & after).bit_count() == 1 for group in groups)
 
-    def _choice(self, capability: int, predicted: LearnedPrediction) -> MdpChoice:
-        holds = self._tests[capability]
-        draws = predicted.support.draws
-        ends = {after: share * draws for after, share in predicted.items() if share > 0}
-        fulfilled = sum(count for after, count in ends.items() if holds(after))
-        # Choices of one type with the same odds share what is uncertain about the odds.
-        counts = tuple(ends.values())
-        key = (predicted.support.rule, counts)
-        rule = self._first_rule + self._rules.setdefault(key, len(self._rules))
-        successors = tuple(self._place(after) for after in ends)
-        return MdpChoice(capability, rule, counts, successors, 0, fulfilled, predicted.doubt)
-
-    def _place(self, state: State) -> int:
-        place = self._index.setdefault(state, len(self._index))
-        if place == len(self._choices):
-            self._choices.append(())
-        return place
+    ends = [after for after in predicted if after != state]
+    return (
+        predicted.provenance is Provenance.INFERRED
+        and predicted.support.draws > 0
+        and bool(ends)
+        and predicted.doubt <= most_doubt
+        and all(map(is_plausible, ends))
+    )
 
 
 PRECISION = 1e-10
@@ -257,14 +232,14 @@ def most_reliable_policy(mdp: Mdp, goals: Collection[int]) -> GoalPolicy:
 
 def _best_choices(mdp: Mdp, goals: frozenset[int], success: list[float]) -> Mdp:
     """Keep the choices after which the goal is as probable as it can be from the state."""
-    ends = goals | {i for i, probability in enumerate(success) if probability == 0.0}
-    # Compared with the best choice, not with the state's own value, so that rounding always
-    # leaves at least one.
-    least = [
-        max((choice.mean(success) for choice in here), default=0.0) * (1 - _ROUNDING)
-        for here in mdp.choices
-    ]
-    return mdp.restricted(lambda i, choice: choice.mean(success) >= least[i], ends)
+    best = []
+    for i, here in enumerate(mdp.choices):
+        means = [0.0 if i in goals or not success[i] else c.mean(success) for c in here]
+        # Compared with the best choice, not with the state's own value, so that rounding always
+        # leaves at least one.
+        least = max(means, default=0.0) * (1 - _ROUNDING)
+        best.append(tuple(c for c, mean in zip(here, means, strict=True) if 0 < least <= mean))
+    return Mdp(mdp.states, tuple(best))
 
 
 def _quickest(choices: tuple[MdpChoice, ...], executions: list[float]) -> MdpChoice:

@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from capscope.assessment.ask import Query, ask
-from capscope.insight.planning import Plan
+from capscope.insight.planning import Plan, PlanStep
 from capscope.journal.draws import Draw, Start
 from capscope.journal.run_meta import Budget
 from capscope.logic import Intent, State
@@ -147,7 +147,7 @@ class Trial:
         return Counter(
             execution
             for execution in self._all_executions()
-            if all(execution.after != b.after for b in self.plan.steps[execution.before].branches)
+            if all(execution.after != after for _, after in self._step(execution).branches)
         )
 
     @property
@@ -167,8 +167,11 @@ class Trial:
         """Whether an inference was wrong, and fewer attempts succeeded than predicted."""
         return self._surplus < 0 and self.as_inferred < self.inferred_executions
 
+    def _step(self, execution: PlanExecution) -> PlanStep:
+        return self.plan.steps[execution.before]
+
     def _is_inferred(self, execution: PlanExecution) -> bool:
-        return self.plan.steps[execution.before].provenance is Provenance.INFERRED
+        return self._step(execution).provenance is Provenance.INFERRED
 
     def _all_executions(self) -> Iterator[PlanExecution]:
         return (execution for one in self.tries for execution in one.executions)
@@ -202,7 +205,7 @@ def _attempt(plan: Plan, draw: Draw, asked: Sequence[Intent]) -> PlanAttempt:
         PlanExecution(made.trajectory[0], asked[c], made.trajectory[-1], made.ending)
         for c, made in draw.executions
     )
-    if executions and plan.goal.holds(executions[-1].after):
+    if executions and plan.reached(executions[-1].after):
         return PlanAttempt(executions, PlanAttemptEnd.REACHED)
     return PlanAttempt(executions, PlanAttemptEnd.TOO_LONG if draw.cut else PlanAttemptEnd.LOST)
 
@@ -223,7 +226,7 @@ class _PlanAsPolicy:
         return self._next
 
     def _next(self, state: State) -> int | None:
-        step = None if self.plan.goal.holds(state) else self.plan.steps.get(state)
+        step = None if self.plan.reached(state) else self.plan.steps.get(state)
         return None if step is None else self.number[step.capability]
 
     def describe(self) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from capscope.insight.planning import Plan, PlanBranch, PlanStep
+from capscope.insight.planning import Plan, PlanStep
 from capscope.insight.planning.mdp import MOST_DOUBT
 from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, Trial, TrialVerdict
-from capscope.logic import Intent, State, Vocabulary, changes_text
+from capscope.logic import Effect, Intent, State, changes_text, to_json
 from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Provenance
 from capscope.sanitize import sanitize
@@ -36,12 +36,13 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         yield from wrapped("success 0.00: " + _why_not(plan))
         return
     low, high = plan.interval
+    inferred = bool(plan.inferred_steps)
     yield (
         f"success {plan.success:.2f} [{low:.2f}, {high:.2f}], "
         f"{plan.executions:.1f} executions on average"
     )
     failure = "an unseen outcome counts as failure"
-    if plan.inferred_steps:
+    if inferred:
         failure = "an unseen outcome and a wrong inference count as failure"
     yield f"[95 % interval; {failure}]   [executions of a step's rule]"
     yield from wrapped(_basis(plan))
@@ -49,14 +50,17 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
     way = plan.most_likely_way()
     number = {step.state: i for i, step in enumerate(way, start=1)}
-    if plan.is_sequence and plan.inferred_steps:
-        yield "a plain sequence: each step has one outcome"
-    elif plan.is_sequence:
-        yield "a plain sequence: each step always had this outcome"
+    following = (*(step.state for step in way[1:]), None)
+    expected = [_branch_to(plan, *pair) for pair in zip(way, following, strict=True)]
+    if plan.is_sequence:
+        always = "has one outcome" if inferred else "always had this outcome"
+        yield f"a plain sequence: each step {always}"
     else:
-        yield f"most likely, with probability {_probability_of(plan, way):.2f}:"
-    for step in way:
-        yield from _step_lines(plan, step, number)
+        right = prod(1.0 - step.doubt for step in way)
+        probability = right * prod(probability for probability, _ in expected)
+        yield f"most likely, with probability {probability:.2f}:"
+    for step, branch in zip(way, expected, strict=True):
+        yield from _step_lines(plan, step, branch, number)
     yield from _other_lines(plan, [s for s in plan.visits if s not in number])
     yield from _dead_end_lines(plan)
 
@@ -118,45 +122,36 @@ def _declined_text(plan: Plan) -> str:
 
 
 def _optimistic_path_text(plan: Plan) -> str:
-    search = plan.optimistic_search
-    path = None if search is None else search.path
-    if path is None and search is not None and search.searched_all:
+    path = plan.optimistic_path
+    if path is not None:
+        return (
+            f"The optimistic model has a path: {', '.join(map(str, path.capabilities))}; but "
+            f"{path.untried} was never tried in {path.untried_in:#x} "
+            f"({_from_start(plan, path.untried_in)}). Assess longer to find out"
+        )
+    if plan.searched_all:
         return (
             "Not even the optimistic model has a path: it would take an outcome that was never "
             "seen. Assess longer, or with other settings"
         )
-    if path is None:
-        return "The optimistic model is too large to search; assess longer"
-    return (
-        f"The optimistic model has a path: {', '.join(map(str, path.capabilities))}; but "
-        f"{path.untried} was never tried in {path.untried_in:#x} "
-        f"({_from_start(plan, path.untried_in)}). Assess longer to find out"
-    )
+    return "The optimistic model is too large to search; assess longer"
 
 
-def _probability_of(plan: Plan, way: tuple[PlanStep, ...]) -> float:
-    following = (*(step.state for step in way[1:]), None)
-    branches = (_branch_to(plan, *pair) for pair in zip(way, following, strict=True))
-    right = prod(1.0 - step.doubt for step in way)
-    return right * prod(branch.probability for branch in branches)
-
-
-def _branch_to(plan: Plan, step: PlanStep, after: State | None) -> PlanBranch:
+def _branch_to(plan: Plan, step: PlanStep, after: State | None) -> tuple[float, State]:
     """Return the outcome that leads to a state, or, without one, the likeliest to the goal."""
-    if after is None:
-        return next(branch for branch in step.branches if plan.goal.holds(branch.after))
-    return next(branch for branch in step.branches if branch.after == after)
+    wanted = plan.reached if after is None else after.__eq__
+    return next(branch for branch in step.branches if wanted(branch[1]))
 
 
-def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iterator[str]:
-    place = number[step.state]
-    following = next((s for s, i in number.items() if i == place + 1), None)
-    expected = _branch_to(plan, step, following)
-    yield f" {place:>2}. ask for {step.capability}   [{_support(plan, step)}]"
+def _step_lines(
+    plan: Plan, step: PlanStep, expected: tuple[float, State], number: Mapping[State, int]
+) -> Iterator[str]:
+    yield f" {number[step.state]:>2}. ask for {step.capability}   [{_support(plan, step)}]"
     for branch in (expected, *(b for b in step.branches if b is not expected)):
-        share = "" if len(step.branches) == 1 else f"{branch.probability:.2f}  "
-        then = "" if branch is expected else f": {_then(plan, branch, step, number)}"
-        changes = changes_text(step.state, branch.after, plan.goal.vocabulary)
+        probability, after = branch
+        share = "" if len(step.branches) == 1 else f"{probability:.2f}  "
+        then = "" if branch is expected else f": {_then(plan, after, step, number)}"
+        changes = changes_text(step.state, after, plan.vocabulary)
         yield from wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
 
 
@@ -168,16 +163,16 @@ def _support(plan: Plan, step: PlanStep) -> str:
     return f"tried, {draws}" if plan.inferred_steps else draws
 
 
-def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State, int]) -> str:
-    if plan.goal.holds(branch.after):
+def _then(plan: Plan, after: State, step: PlanStep, number: Mapping[State, int]) -> str:
+    if plan.reached(after):
         return "the goal holds"
-    if branch.after == step.state:
+    if after == step.state:
         return "ask again"
-    if branch.after in number:
-        return f"continue with {number[branch.after]}"
-    if branch.after in plan.steps:
-        return f"ask for {plan.steps[branch.after].capability}"
-    if branch.after in plan.unseen:
+    if after in number:
+        return f"continue with {number[after]}"
+    if after in plan.steps:
+        return f"ask for {plan.steps[after].capability}"
+    if after in plan.unseen:
         return "never seen, so no path to the goal is known"
     return "no path to the goal is known"
 
@@ -192,7 +187,7 @@ def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
     ordered = sorted(asked.items(), key=lambda item: -sum(plan.visits[s] for s in item[1]))
     for capability, states in ordered[:_MOST_OTHER_STATES]:
         away = [s for s in plan.visits if s not in states]
-        when = shortest_condition(states, away, plan.goal.vocabulary)
+        when = shortest_condition(states, away, plan.vocabulary)
         success = min(plan.steps[s].success for s in states)
         basis = ", inferred" if any(plan.steps[s].doubt for s in states) else ""
         yield from wrapped(
@@ -226,93 +221,81 @@ def _listed(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
 
 
 def _from_start(plan: Plan, state: State) -> str:
-    return changes_text(plan.start, state, plan.goal.vocabulary)
+    return changes_text(plan.start, state, plan.vocabulary)
 
 
 def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[str, Any]:
     """Return a plan as JSON-ready values, with the capability for every state with a path."""
-    vocabulary = plan.goal.vocabulary
     order = sorted(plan.steps, key=lambda state: (-plan.visits.get(state, 0.0), state))
-    return {
+    provenance = Provenance.INFERRED if plan.inferred_steps else Provenance.TRIED
+    path = plan.optimistic_path
+    document = {
         "problem": problem,
-        "goal": [[str(literal) for literal in term] for term in plan.goal.condition],
+        "goal": plan.goal,
         "from": began,
-        "start": _state(plan.start, vocabulary),
+        "start": _state(plan, plan.start),
         "starts": {hex(state): success for state, success in plan.starts.items()},
         "found": plan.found,
-        "provenance": _provenance(plan),
+        "provenance": provenance if plan.found else None,
         "inference_allowed": plan.inference_allowed,
         "success": plan.success,
-        "interval": list(plan.interval),
+        "interval": plan.interval,
         "success_unseen": plan.success_unseen,
         "doubt": plan.doubt,
         "expected_executions": plan.executions if plan.found else None,
         "is_sequence": plan.is_sequence,
-        "most_likely_way": [str(step.capability) for step in plan.most_likely_way()],
+        "most_likely_way": [step.capability for step in plan.most_likely_way()],
         "policy": [_step(plan, plan.steps[state]) for state in order],
         "dead_ends": [
-            {
-                **_state(state, vocabulary),
-                "seen": state not in plan.unseen,
-                "probability": probability,
-            }
+            {**_state(plan, state), "seen": state not in plan.unseen, "probability": probability}
             for state, probability in plan.dead_ends.items()
         ],
         "why_not": None if plan.found else _why_not(plan),
         "declined": [
-            {"ask_for": str(step.capability), "state": hex(step.state), "doubt": step.doubt}
+            {"ask_for": step.capability, "state": hex(step.state), "doubt": step.doubt}
             for step in plan.declined
         ],
-        "optimistic_way": _optimistic_way(plan),
+        "optimistic_way": path
+        and {
+            "ask_for": path.capabilities,
+            "untried": {"ask_for": path.untried, "state": hex(path.untried_in)},
+        },
     }
-
-
-def _provenance(plan: Plan) -> str | None:
-    """Return "tried" if every step was tried, else "inferred"; None if there is no plan."""
-    if not plan.found:
-        return None
-    return str(Provenance.INFERRED if plan.inferred_steps else Provenance.TRIED)
-
-
-def _optimistic_way(plan: Plan) -> dict[str, Any] | None:
-    path = None if plan.optimistic_search is None else plan.optimistic_search.path
-    if path is None:
-        return None
-    return {
-        "ask_for": [str(intent) for intent in path.capabilities],
-        "untried": {"ask_for": str(path.untried), "state": hex(path.untried_in)},
-    }
+    written: dict[str, Any] = to_json(document)
+    return written
 
 
 def _step(plan: Plan, step: PlanStep) -> dict[str, Any]:
-    vocabulary = plan.goal.vocabulary
+    outcomes = []
+    for probability, after in step.branches:
+        effect = Effect.between(step.state, after)
+        outcomes.append(
+            {
+                "probability": probability,
+                "adds": plan.vocabulary.holding(effect.adds),
+                "deletes": plan.vocabulary.holding(effect.deletes),
+                "state": hex(after),
+                "seen": after not in plan.unseen,
+                "goal": plan.reached(after),
+                "way_known": after in plan.steps or plan.reached(after),
+            }
+        )
     return {
-        **_state(step.state, vocabulary),
+        **_state(plan, step.state),
         "ask_for": step.capability.as_lists(),
         "expected_visits": plan.visits.get(step.state, 0.0),
         "success": step.success,
         "expected_executions": step.executions,
-        "provenance": str(step.provenance),
+        "provenance": step.provenance,
         "doubt": step.doubt,
         "draws": step.draws,
         "draws_here": step.draws_here,
-        "outcomes": [
-            {
-                "probability": branch.probability,
-                "adds": [str(atom) for atom in vocabulary.holding(branch.effect.adds)],
-                "deletes": [str(atom) for atom in vocabulary.holding(branch.effect.deletes)],
-                "state": hex(branch.after),
-                "seen": branch.after not in plan.unseen,
-                "goal": plan.goal.holds(branch.after),
-                "way_known": branch.after in plan.steps or plan.goal.holds(branch.after),
-            }
-            for branch in step.branches
-        ],
+        "outcomes": outcomes,
     }
 
 
-def _state(state: State, vocabulary: Vocabulary) -> dict[str, Any]:
-    return {"state": hex(state), "holding": [str(atom) for atom in vocabulary.holding(state)]}
+def _state(plan: Plan, state: State) -> dict[str, Any]:
+    return {"state": hex(state), "holding": plan.vocabulary.holding(state)}
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
@@ -351,7 +334,7 @@ def _trial_lines(trial: Trial) -> Iterator[str]:
 
 
 def _unforeseen(trial: Trial, move: PlanExecution) -> str:
-    changes = changes_text(move.before, move.after, trial.plan.goal.vocabulary)
+    changes = changes_text(move.before, move.after, trial.plan.vocabulary)
     step = trial.plan.steps[move.before]
     basis = ", inferred otherwise" if step.provenance is Provenance.INFERRED else ""
     return f"asked for {move.capability} in {move.before:#x}: {changes} ({move.ending}{basis})"
@@ -372,19 +355,18 @@ def _prediction(trial: Trial) -> str:
 
 def trial_document(trial: Trial) -> dict[str, Any]:
     """Return the results of a trial as JSON-ready values."""
-    vocabulary = trial.plan.goal.vocabulary
-    number = len(trial.tries)
-    return {
+    plan, number = trial.plan, len(trial.tries)
+    document = {
         "tries": number,
         "successes": trial.successes,
         "share": trial.successes / number if number else None,
-        "interval": list(trial.interval) if number else None,
+        "interval": trial.interval if number else None,
         "predicted": trial.predicted,
-        "verdict": str(trial.verdict) if number else None,
+        "verdict": trial.verdict if number else None,
         "p": trial.tail if number else None,
         "executions": trial.executions,
         "longest": trial.longest,
-        "ends": {str(end): sum(one.end is end for one in trial.tries) for end in PlanAttemptEnd},
+        "ends": {end: sum(one.end is end for one in trial.tries) for end in PlanAttemptEnd},
         "lost_in": {hex(state): count for state, count in trial.lost_in.items()},
         "inferred": {
             "executions": trial.inferred_executions,
@@ -393,13 +375,15 @@ def trial_document(trial: Trial) -> dict[str, Any]:
         "unforeseen": [
             {
                 "state": hex(move.before),
-                "provenance": str(trial.plan.steps[move.before].provenance),
+                "provenance": plan.steps[move.before].provenance,
                 "ask_for": move.capability.as_lists(),
                 "after": hex(move.after),
-                "changes": changes_text(move.before, move.after, vocabulary),
-                "ending": str(move.ending),
+                "changes": changes_text(move.before, move.after, plan.vocabulary),
+                "ending": move.ending,
                 "count": count,
             }
             for move, count in trial.unforeseen.most_common()
         ],
     }
+    written: dict[str, Any] = to_json(document)
+    return written
