@@ -20,7 +20,6 @@ from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.insight.evaluation.evaluate import DATASETS
 from capscope.insight.evaluation.evaluate import Measure as EvaluationSettings
 from capscope.insight.evaluation.metrics import (
-    AchievingOnly,
     ModelComparison,
     compare,
     distance,
@@ -105,7 +104,7 @@ def agreements(
         model.anticipate((truth or sample).states)
     model = RememberedPredictions(model)
     compared = compare(model, sample)
-    achieving = compare(AchievingOnly(model, sample.vocabulary), sample.achieving())
+    achieving = compare(model, sample, achieving_only=True)
     whole = compared if truth is None else compare(model, truth)
     once = np.ones(len(whole.predicted))
     return {

@@ -24,7 +24,6 @@ from functools import partial
 from pathlib import Path
 
 from capscope import load
-from capscope.insight.evaluation.metrics import achieves
 from capscope.insight.planning.mdp import MOST_DOUBT
 from capscope.logic import Intent, State, Vocabulary
 from capscope.model import CapabilityModel, ExtremeModels, LearnedModel
@@ -124,7 +123,10 @@ class RouteGrower:
                 intent
                 for intent in self._model.capabilities
                 if (self._as_printed or not intent.holds(state, self._vocabulary))
-                and achieves(self._model.predict(state, intent), intent, self._vocabulary)
+                and any(
+                    intent.holds(after, self._vocabulary)
+                    for after in self._model.predict(state, intent)
+                )
             ]
         return found
 

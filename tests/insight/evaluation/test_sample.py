@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.errors import CapscopeError
-from capscope.insight.evaluation.reference import Counts
 from capscope.insight.evaluation.sample import IndependentSample, Recipe, load, save
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
@@ -30,7 +29,7 @@ COUNTS = {Transition(0, 0, 1): 15, Transition(1, 2, 7): 9, Transition(7, 1, 7): 
 
 
 def sample_of(counts, made_of, done=2):
-    return IndependentSample(made_of.intents, done, Counts.of(counts), made_of.file_name)
+    return IndependentSample(made_of.intents, done, counts, made_of.file_name)
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def kept(tmp_path):
 
 def test_what_was_saved_is_loaded(kept):
     found = load(recipe(), kept)
-    assert found.transitions() == COUNTS
+    assert found.transitions == COUNTS
     assert found.intents == tuple(sorted(INTENTS))
     assert (found.sequences, found.executions) == (2, 27)
     assert [path.name for path in kept.iterdir()] == [recipe().file_name]
@@ -63,7 +62,7 @@ def test_wide_states_survive_the_file(tmp_path_factory, counts):
     done = counts.total() // 10
     made_of = recipe(sequences=100)
     save(sample_of(counts, made_of, done), made_of, folder)
-    assert load(made_of, folder).transitions() == counts
+    assert load(made_of, folder).transitions == counts
 
 
 def test_the_file_needs_no_pickle_and_says_what_it_is(kept):
@@ -181,5 +180,5 @@ def test_a_failed_write_is_told_and_leaves_what_was_there(kept, monkeypatch):
     more = sample_of(COUNTS | {Transition(7, 0, 7): 1}, recipe())
     with pytest.raises(CapscopeError, match="No space left on device"):
         save(more, recipe(), kept)
-    assert load(recipe(), kept).transitions() == COUNTS
+    assert load(recipe(), kept).transitions == COUNTS
     assert len(list(kept.iterdir())) == 1

@@ -40,27 +40,27 @@ def test_the_sample_holds_sequences_of_10_to_30_executions_of_the_agent(tmp_path
     found = build(recipe(sequences=40), tmp_path)
     assert found.sequences == 40
     assert 40 * 10 <= found.executions <= 40 * 30
-    for before, capability, after in found.transitions():
+    for before, capability, after in found.transitions:
         aim = achieved_from(found.intents[capability], before, board_problem().vocabulary)
         assert after in (before, aim)
-    assert {c for _, c, _ in found.transitions()} == set(range(6))
+    assert {c for _, c, _ in found.transitions} == set(range(6))
 
 
 def test_the_same_recipe_gives_the_same_sample_and_another_seed_another(tmp_path):
-    one = build(recipe(), tmp_path / "one").transitions()
-    assert build(recipe(), tmp_path / "two").transitions() == one
-    assert build(recipe(intents=INTENTS[::-1]), tmp_path / "three").transitions() == one
-    assert build(recipe(seed=2), tmp_path / "one").transitions() != one
+    one = build(recipe(), tmp_path / "one").transitions
+    assert build(recipe(), tmp_path / "two").transitions == one
+    assert build(recipe(intents=INTENTS[::-1]), tmp_path / "three").transitions == one
+    assert build(recipe(seed=2), tmp_path / "one").transitions != one
 
 
 def test_a_longer_sample_has_the_shorter_one_in_it(tmp_path):
-    short, long = (build(recipe(sequences=n), tmp_path).transitions() for n in (5, 9))
+    short, long = (build(recipe(sequences=n), tmp_path).transitions for n in (5, 9))
     assert short < long
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_frequencies_are_those_of_the_agent(tmp_path):
-    found = build(recipe(sequences=400), tmp_path).transitions()
+    found = build(recipe(sequences=400), tmp_path).transitions
     tried, slipped = Counter(), Counter()
     for (before, c, after), count in found.items():
         acts = achieved_from(sorted(INTENTS)[c], before, board_problem().vocabulary) != before
@@ -77,7 +77,7 @@ def test_a_finished_sample_is_used_again_without_a_step(tmp_path):
     board = CountedBoard()
     heard = []
     again = build(recipe(board), tmp_path, progress=lambda *counts: heard.append(counts))
-    assert again.transitions() == first.transitions()
+    assert again.transitions == first.transitions
     assert board.resets == 0
     assert not heard
 
@@ -85,7 +85,7 @@ def test_a_finished_sample_is_used_again_without_a_step(tmp_path):
 def test_rebuilding_asks_again(tmp_path):
     first = build(recipe(), tmp_path)
     board = CountedBoard()
-    assert build(recipe(board), tmp_path, rebuild=True).transitions() == first.transitions()
+    assert build(recipe(board), tmp_path, rebuild=True).transitions == first.transitions
     assert board.resets == 12
 
 
@@ -114,7 +114,7 @@ def test_an_interrupted_building_is_completed_to_the_same_sample(tmp_path, fails
     board = CountedBoard()
     found = build(recipe(board), tmp_path / "cut")
     assert board.resets == 12 - kept
-    assert found.transitions() == whole.transitions()
+    assert found.transitions == whole.transitions
 
 
 class Killed(BaseException):
@@ -195,7 +195,7 @@ def test_the_counts_are_those_of_executing_the_sequences_one_by_one(tmp_path):
     made_of = replace(recipe(), problem=problem)
     found = build(made_of, tmp_path)
     by_intent = Counter()
-    for (_, c, _), count in found.transitions().items():
+    for (_, c, _), count in found.transitions.items():
         by_intent[found.intents[c]] += count
     assert by_intent == Counter(executed)
     world = board_problem(Board())
@@ -204,7 +204,7 @@ def test_the_counts_are_those_of_executing_the_sequences_one_by_one(tmp_path):
     for intent in executed[-first.executions :]:
         before = position.state
         _, position = pursue(world, intent, position, 0)
-        assert first.transitions()[before, first.intents.index(intent), position.state]
+        assert first.transitions[before, first.intents.index(intent), position.state]
 
 
 @pytest.mark.parametrize("workers", [WorkerSettings(3), WorkerSettings(2, "processes")])
@@ -213,5 +213,5 @@ def test_workers_make_the_same_sample(workers, tmp_path):
     alone = build(order, tmp_path / "alone")
     with start_workers(workers, slippery_board(), slippery_board) as started:
         together = build(order, tmp_path / "together", workers=started)
-    assert together.transitions() == alone.transitions()
+    assert together.transitions == alone.transitions
     assert together.sequences == 25

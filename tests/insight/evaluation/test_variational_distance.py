@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.insight.evaluation.metrics import (
-    AchievingOnly,
-    achieves,
     compare,
     distance,
     learned_weights,
 )
-from capscope.insight.evaluation.reference import Counts, Reference, TrueModel
+from capscope.insight.evaluation.reference import Reference, TrueModel
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
@@ -185,7 +183,7 @@ def test_probability_that_a_model_leaves_open_is_an_outcome_that_never_happens()
 
 
 def sampled_distance(model, sample, learned_from=None):
-    reference = Reference.of_counts(Counts.of(sample), INTENTS, WORDS)
+    reference = Reference.of_counts(sample, INTENTS, WORDS)
     if learned_from is None:
         return distance(compare(model, reference))
 
@@ -278,11 +276,16 @@ def test_the_filter_drops_the_rules_that_never_achieve_their_intent():
             Transition(0b00, 1, 0b00): 1,  # q is never achieved
         }
     )
-    kept = AchievingOnly(PessimisticModel(graph), WORDS)
-    assert kept.predict(0b00, P) == PessimisticModel(graph).predict(0b00, P)
-    assert kept.predict(0b10, P) == {}
-    assert kept.predict(0b00, Q) == {}
-    assert kept.predict(0b11, P) == {}
+    # In each of these pairs the intent is sometimes achieved, so the filter keeps it.
+    asked = [(0b00, P), (0b00, Q), (0b10, P), (0b11, P)]
+    both = {0b00: 0.25, 0b01: 0.25, 0b10: 0.25, 0b11: 0.25}
+    truth = TrueModel(INTENTS, range(4), dict.fromkeys(asked, both))
+    reference = Reference.of_truth(truth, WORDS)
+    whole = compare(PessimisticModel(graph), reference)
+    kept = compare(PessimisticModel(graph), reference, achieving_only=True)
+    assert whole.successors.tolist() == [2, 1, 1, 0]
+    assert kept.successors.tolist() == [2, 0, 0, 0]
+    assert kept.predicted[:4].tolist() == whole.predicted[:4].tolist()
 
 
 @pytest.mark.parametrize("kind", ["truth", "sample"])
@@ -301,18 +304,10 @@ def test_a_pair_that_the_filter_keeps_counts_in_full_where_the_filtered_model_is
             for (s, i), spread in table.items()
             for after, p in spread.items()
         }
-        reference = Reference.of_counts(Counts.of(counts), INTENTS, WORDS)
+        reference = Reference.of_counts(counts, INTENTS, WORDS)
     graph = learned({Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(0b10, 0, 0b10): 5})
-    model = AchievingOnly(PessimisticModel(graph), WORDS)
-    found = distance(compare(model, reference.achieving()))
+    found = distance(compare(PessimisticModel(graph), reference, achieving_only=True))
     of_five_transitions = (0 + 0 + 0.5 + 0.5 + 1.0) / 5
     of_twelve_executions = (0 + 0 + 2 * 0.5 + 2 * 0.5 + 4 * 1.0) / 12
     expected = of_five_transitions if kind == "truth" else of_twelve_executions
     assert found == pytest.approx(expected)
-
-
-def test_an_intent_is_achieved_where_all_of_it_holds_in_one_outcome():
-    both = Intent.parse("p and not q")
-    assert achieves([0b11, 0b01], both, WORDS)
-    assert not achieves([0b11, 0b00, 0b10], both, WORDS)
-    assert not achieves([], both, WORDS)

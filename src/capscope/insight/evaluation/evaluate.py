@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from capscope.assessment.workers import Workers
 from capscope.errors import RunError
 from capscope.insight.evaluation.metrics import (
-    AchievingOnly,
     ModelComparison,
     Seen,
     calibration,
@@ -28,7 +27,7 @@ from capscope.insight.evaluation.metrics import (
 from capscope.insight.evaluation.reference import Reference, enumerate_truth
 from capscope.insight.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
 from capscope.journal.run_meta import RunIdentity
-from capscope.logic import Intent, State, to_json
+from capscope.logic import Intent, State
 from capscope.model.extreme_models import CapabilityModel
 from capscope.phases import begin_phase
 from capscope.problem import Problem
@@ -38,18 +37,18 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 DATASETS = "datasets"
-_EXACT_METRICS = frozenset({"model_agreement", "support_right", "unknown_share"})
-"""The metrics that need the exact truth; the others need a dataset."""
 _METRICS = {
-    "model agreement, exact": "model_agreement",
-    "model agreement, sampled": "model_agreement_sampled",
-    "… weighted by what the learner saw": "model_agreement_sampled_learned_weights",
-    "calibration error of predicted success": "calibration_error",
-    "transitions with exactly the right outcomes": "support_right",
-    "executions whose outcome was foreseen": "outcomes_foreseen",
-    "reachable pairs still unknown": "unknown_share",
-    "executions of unknown pairs": "unknown_share_sampled",
+    "model_agreement": "model agreement, exact",
+    "model_agreement_sampled": "model agreement, sampled",
+    "model_agreement_sampled_learned_weights": "… weighted by what the learner saw",
+    "calibration_error": "calibration error of predicted success",
+    "support_right": "transitions with exactly the right outcomes",
+    "outcomes_foreseen": "executions whose outcome was foreseen",
+    "unknown_share": "reachable pairs still unknown",
+    "unknown_share_sampled": "executions of unknown pairs",
 }
+_EXACT = ("model_agreement", "support_right", "unknown_share")
+"""The metrics that need the exact truth; the others need a dataset."""
 
 
 @dataclass(frozen=True)
@@ -110,40 +109,34 @@ def evaluate_run(
 
 
 def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
-    keys = "model_agreement", "support_right", "unknown_share", "pairs_reachable"
     if exact is None:
-        return dict.fromkeys(keys)
+        return dict.fromkeys([*_EXACT, "pairs_reachable"])
     whole, judged = _compared(run, exact, achieving_only)
-    agreement = _agreement(distance(judged))
-    found = agreement, whole.support_right, whole.unknown_share, len(exact.before)
-    return dict(zip(keys, found, strict=True))
+    return {
+        "model_agreement": _agreement(distance(judged)),
+        "support_right": whole.support_right,
+        "unknown_share": whole.unknown_share,
+        "pairs_reachable": len(exact.before),
+    }
 
 
 def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -> dict[str, Any]:
-    keys = (
-        "model_agreement_sampled",
-        "model_agreement_sampled_learned_weights",
-        "calibration_error",
-        "calibration_bins",
-        "outcomes_foreseen",
-        "unknown_share_sampled",
-        "dataset",
-    )
     if sample is None:
-        return {**dict.fromkeys(keys), "sequences": 0}
+        own = [key for key in _METRICS if key not in _EXACT]
+        return {**dict.fromkeys([*own, "calibration_bins", "dataset"]), "sequences": 0}
     whole, judged = _compared(run, sample.reference(run.graph.vocabulary), achieving_only)
     weights = learned_weights(judged.reference, _seen_by(run))
-    calibrated = calibration(whole)
-    found = (
-        _agreement(distance(judged)),
-        _agreement(distance(judged, weights)),
-        calibrated.error,
-        to_json(calibrated.bins),
-        whole.outcomes_foreseen,
-        whole.unknown_share,
-        sample.file_name,
-    )
-    return {**dict(zip(keys, found, strict=True)), "sequences": sample.sequences}
+    error, bins = calibration(whole)
+    return {
+        "model_agreement_sampled": _agreement(distance(judged)),
+        "model_agreement_sampled_learned_weights": _agreement(distance(judged, weights)),
+        "calibration_error": error,
+        "calibration_bins": bins,
+        "outcomes_foreseen": whole.outcomes_foreseen,
+        "unknown_share_sampled": whole.unknown_share,
+        "dataset": sample.file_name,
+        "sequences": sample.sequences,
+    }
 
 
 def _compared(
@@ -152,9 +145,7 @@ def _compared(
     """Compare the model with a reference, and again with the paper's filter if that is wanted."""
     model = evaluated_model(run)
     whole = compare(model, reference)
-    if not achieving_only:
-        return whole, whole
-    return whole, compare(AchievingOnly(model, reference.vocabulary), reference.achieving())
+    return whole, compare(model, reference, achieving_only=True) if achieving_only else whole
 
 
 def evaluated_model(run: Run) -> CapabilityModel:
@@ -196,9 +187,8 @@ def evaluation_lines(document: Mapping[str, Any]) -> Iterator[str]:
     reachable, dataset = document["pairs_reachable"], document["dataset"]
     without_truth = ": this problem has no exact truth" if reachable is None else ""
     without_dataset = "" if dataset else ": no sequences were asked for (--sequences)"
-    for name, key in _METRICS.items():
-        missing = without_truth if key in _EXACT_METRICS else without_dataset
-        value = document[key]
+    for key, name in _METRICS.items():
+        missing, value = without_truth if key in _EXACT else without_dataset, document[key]
         yield _row(name, f"not available{missing}" if value is None else f"{value:.4f}")
     of = "" if reachable is None else f" of {reachable:,} reachable"
     yield _row("pairs of state and capability tried", f"{document['pairs_tried']:,}{of}")

@@ -11,20 +11,20 @@ success. Pairs without a prediction are left out, and so are those whose intent 
 almost every agent keeps it, and these pairs would hide the others.
 
 **The paper's filter** asks about achievable intents only. It keeps the pairs of the reference in
-which the intent was achieved (`Reference.achieving`) and the rules of the model that achieve theirs
-(`AchievingOnly`). A pair that is kept although the filtered model does not predict it counts in
-full; otherwise a learner that tried nothing would have perfect agreement.
+which the intent was achieved (`Reference.achieving`) and the rules of the model that achieve
+theirs. A pair that is kept although the filtered model does not predict it counts in full;
+otherwise a learner that tried nothing would have perfect agreement.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from capscope.insight.evaluation.reference import Reference
-from capscope.logic import Intent, State, StateTest, Vocabulary
+from capscope.logic import Intent, State
 from capscope.model import LearnedModel
-from capscope.model.extreme_models import CapabilityModel, Prediction
+from capscope.model.extreme_models import CapabilityModel
 from capscope.stats.arrays import Floats, Integers, Mask
 
 BINS = 10
@@ -77,9 +77,16 @@ class ModelComparison:
         return _share(right[reference.pair], reference.weight)
 
 
-def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
-    """Ask the model about every pair; an unknown intent counts as never tried."""
+def compare(
+    model: CapabilityModel, reference: Reference, *, achieving_only: bool = False
+) -> ModelComparison:
+    """Ask the model about every pair; an unknown intent counts as never tried.
+
+    With `achieving_only`, apply the paper's filter.
+    """
     known = set(model.capabilities)
+    if achieving_only:
+        reference = reference.achieving()
     if isinstance(model, LearnedModel):
         model.anticipate(reference.states)
     predicted: list[float] = []
@@ -89,8 +96,11 @@ def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
     for state, number, ends in reference.rows():
         intent = reference.intents[number]
         prediction = model.predict(state, intent) if intent in tests else {}
+        achieving = [share for after, share in prediction.items() if tests[intent](after)]
+        if achieving_only and not achieving:
+            prediction = {}
         predicted += [prediction.get(end, 0.0) for end in ends]
-        success.append(_success(prediction, tests[intent]) if prediction else 0.0)
+        success.append(sum(achieving))
         successors.append(sum(share > 0 for share in prediction.values()))
     return ModelComparison(
         reference,
@@ -98,10 +108,6 @@ def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
         np.array(success, dtype=np.float64),
         np.array(successors, dtype=np.int64),
     )
-
-
-def _success(prediction: Prediction, holds: StateTest) -> float:
-    return sum(share for after, share in prediction.items() if holds(after))
 
 
 def _share(flags: Mask, weights: Floats) -> float | None:
@@ -127,30 +133,14 @@ def learned_weights(reference: Reference, seen: Seen) -> Floats:
     return np.array(weights, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """The pairs whose predicted success is in one tenth."""
+def calibration(comparison: ModelComparison) -> tuple[float | None, list[dict[str, float]]]:
+    """Compare predicted with observed success, bin by bin.
 
-    predicted: float
-    """The mean prediction."""
-    observed: float
-    """The fraction that succeeded."""
-    weight: float
-    """The executions, or pairs, in the bin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """How predicted success compares with observed success."""
-
-    error: float | None
-    """The expected calibration error; None if the model predicts nothing."""
-    bins: tuple[Bin, ...]
-    """The bins that are not empty, in ascending order: the dots of a reliability diagram."""
-
-
-def calibration(comparison: ModelComparison) -> Calibration:
-    """Compare predicted with observed success, bin by bin."""
+    Returns:
+        The expected calibration error, None if the model predicts nothing; and for each tenth of
+        predicted success that has pairs the mean `predicted`, the fraction `observed`, and the
+        `weight`: the executions, or pairs, in the bin.
+    """
     reference = comparison.reference
     judged = ~(comparison.silent | reference.held)
     achieved = reference.probability * reference.achieved
@@ -158,35 +148,14 @@ def calibration(comparison: ModelComparison) -> Calibration:
     predicted = comparison.success[judged]
     weight = reference.pair_weight[judged]
     place = np.minimum((predicted * BINS).astype(np.int64), BINS - 1)
-    weights = np.bincount(place, weights=weight, minlength=BINS)
-    sums = [np.bincount(place, weights=weight * v, minlength=BINS) for v in (predicted, observed)]
-    bins = tuple(
-        Bin(float(sums[0][i] / weights[i]), float(sums[1][i] / weights[i]), float(weights[i]))
-        for i in np.flatnonzero(weights)
+    weights, *sums = (
+        np.bincount(place, weights=weight * values, minlength=BINS)
+        for values in (np.ones(len(weight)), predicted, observed)
     )
-    total = sum(one.weight for one in bins)
-    gap = sum(one.weight * abs(one.predicted - one.observed) for one in bins)
-    return Calibration(gap / total if total else None, bins)
-
-
-class AchievingOnly:
-    """A model without the rules that never achieve their intent (the paper's filter)."""
-
-    def __init__(self, model: CapabilityModel, vocabulary: Vocabulary) -> None:
-        self._model = model
-        self._vocabulary = vocabulary
-
-    @property
-    def capabilities(self) -> list[Intent]:
-        """The intents of the model."""
-        return list(self._model.capabilities)
-
-    def predict(self, state: State, capability: Intent) -> Prediction:
-        """Return the prediction of a rule that can achieve the intent, else nothing."""
-        prediction = self._model.predict(state, capability)
-        return prediction if achieves(prediction, capability, self._vocabulary) else {}
-
-
-def achieves(outcomes: Iterable[State], intent: Intent, vocabulary: Vocabulary) -> bool:
-    """Return whether the intent holds in one of the states."""
-    return any(intent.holds(state, vocabulary) for state in outcomes)
+    used = np.flatnonzero(weights)
+    means = [total[used] / weights[used] for total in sums]
+    rows = zip(*(column.tolist() for column in (*means, weights[used])), strict=True)
+    bins = [dict(zip(("predicted", "observed", "weight"), row, strict=True)) for row in rows]
+    total = sum(one["weight"] for one in bins)
+    gap = sum(one["weight"] * abs(one["predicted"] - one["observed"]) for one in bins)
+    return gap / total if total else None, bins

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -46,27 +45,17 @@ def enumerate_truth(truth: KnownTruth, intents: Sequence[Intent] | None = None) 
     return TrueModel(chosen, states, table)
 
 
-class Counts(NamedTuple):
-    """Distinct transitions and their counts, as parallel arrays."""
+Columns = tuple[list[State], Integers, Integers, Integers, Integers]
+"""States, and parallel arrays of transitions: before, capability, after (by index), times."""
 
-    states: Sequence[State]
-    before: Integers
-    """By index of the state; so is `after`."""
-    capability: Integers
-    after: Integers
-    times: Integers
 
-    @classmethod
-    def of(cls, transitions: Mapping[Transition, int]) -> Counts:
-        """Convert counted transitions; states and transitions are in ascending order."""
-        states = sorted({state for before, _, after in transitions for state in (before, after)})
-        place = {state: i for i, state in enumerate(states)}
-        before = _numbers(place[before] for before, _, _ in transitions)
-        capability = _numbers(capability for _, capability, _ in transitions)
-        after = _numbers(place[after] for _, _, after in transitions)
-        times = _numbers(transitions.values())
-        order = np.lexsort((after, capability, before))
-        return cls(states, before[order], capability[order], after[order], times[order])
+def columns_of(transitions: Mapping[Transition, int]) -> Columns:
+    """Return counted transitions as columns; states and transitions are in ascending order."""
+    states = sorted({state for before, _, after in transitions for state in (before, after)})
+    place = {state: i for i, state in enumerate(states)}
+    rows = sorted((place[b], c, place[a], times) for (b, c, a), times in transitions.items())
+    before, capability, after, times = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    return states, before, capability, after, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,27 +106,17 @@ class Reference:
 
     @classmethod
     def of_counts(
-        cls, counts: Counts, intents: Sequence[Intent], vocabulary: Vocabulary
+        cls, transitions: Mapping[Transition, int], intents: Sequence[Intent], words: Vocabulary
     ) -> Reference:
         """Take counted executions: probabilities are relative frequencies, weights are counts."""
-        order = np.lexsort((counts.after, counts.capability, counts.before))
-        width = max(len(intents), 1)
-        key = (counts.before * width + counts.capability)[order]
-        pairs, pair = np.unique(key, return_inverse=True)
-        count = counts.times[order].astype(np.float64)
+        states, before, capability, after, times = columns_of(transitions)
+        width, count = max(len(intents), 1), times.astype(np.float64)
+        pairs, pair = np.unique(before * width + capability, return_inverse=True)
         executions = np.bincount(pair, weights=count, minlength=len(pairs)).astype(np.float64)
         return cls(
-            vocabulary,
-            intents,
-            counts.states,
-            pairs // width,
-            pairs % width,
-            executions,
-            pair,
-            counts.after[order],
-            count / executions[pair],
-            count,
-        )
+            words, intents, states, pairs // width, pairs % width, executions, pair, after,
+            count / executions[pair], count,
+        )  # fmt: skip
 
     @cached_property
     def achieved(self) -> Mask:

@@ -24,9 +24,10 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ import numpy as np
 
 from capscope.assessment.workers import Workers
 from capscope.errors import RunError, SampleError
-from capscope.insight.evaluation.reference import Counts, Reference
+from capscope.insight.evaluation.reference import Reference, columns_of
 from capscope.journal.execution_table import Transition
 from capscope.journal.run_directory import refuse_links, write_atomically
 from capscope.logic import Intent, Vocabulary
@@ -44,6 +45,7 @@ from capscope.seeds import child_seed
 
 SHORTEST, LONGEST = 10, 30  # capabilities in a sequence, as in the paper
 _FORMAT, _VERSION = "capscope independent sample", 2
+_COLUMNS = ("before", "capability", "after", "times")
 _BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 SECONDS_BETWEEN_SAVES = 5.0
 SEQUENCES_AT_ONCE = 10
@@ -98,24 +100,18 @@ class IndependentSample:
 
     intents: tuple[Intent, ...]
     sequences: int
-    counts: Counts
+    transitions: Mapping[Transition, int]
+    """The distinct transitions with their counts."""
     file_name: str
 
     @property
     def executions(self) -> int:
         """The number of executions."""
-        return int(self.counts.times.sum())
+        return sum(self.transitions.values())
 
     def reference(self, vocabulary: Vocabulary) -> Reference:
         """Return it as a reference to compare a model with."""
-        return Reference.of_counts(self.counts, self.intents, vocabulary)
-
-    def transitions(self) -> Counter[Transition]:
-        """Return the distinct transitions with their counts."""
-        states, before, capability, after, times = self.counts
-        rows = zip(before.tolist(), capability.tolist(), after.tolist(), strict=True)
-        named = (Transition(states[b], c, states[a]) for b, c, a in rows)
-        return Counter(dict(zip(named, times.tolist(), strict=True)))
+        return Reference.of_counts(self.transitions, self.intents, vocabulary)
 
 
 def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
@@ -126,8 +122,8 @@ def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
         "made of": recipe.identity(),
         "done": sample.sequences,
     }
-    states, *columns = sample.counts
-    arrays: dict[str, Any] = dict(zip(Counts._fields[1:], columns, strict=True))
+    states, *columns = columns_of(sample.transitions)
+    arrays: dict[str, Any] = dict(zip(_COLUMNS, columns, strict=True))
     # NumPy drops zeros at the end of a text, which do not count in a number.
     texts = [state.to_bytes((state.bit_length() + 7) // 8, "little") for state in states]
     archive = io.BytesIO()
@@ -172,20 +168,19 @@ def _understood(archive: Any, recipe: Recipe) -> IndependentSample:
     if header["made of"] != recipe.identity():
         raise ValueError("it was made with other settings")
     states = [int.from_bytes(text, "little") for text in archive["states"].tolist()]
-    columns = [archive[name].astype(np.int64) for name in Counts._fields[1:]]
-    sample = IndependentSample(
-        recipe.intents, header["done"], Counts(states, *columns), recipe.file_name
-    )
-    times, done = sample.counts.times, sample.sequences
+    columns = [archive[name].astype(np.int64) for name in _COLUMNS]
+    done, times = header["done"], columns[-1]
     bounds = len(states), len(recipe.intents), len(states), 1 + times.max(initial=0)
     inside = all(
         column.shape == times.shape and np.all((column >= 0) & (column < bound))
         for column, bound in zip(columns, bounds, strict=True)
     )
-    likely = SHORTEST * done <= sample.executions <= LONGEST * done
+    likely = SHORTEST * done <= times.sum() <= LONGEST * done
     if not (inside and likely and 0 <= done <= recipe.sequences and np.all(times > 0)):
         raise ValueError("its numbers are inconsistent")
-    return sample
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    found = {Transition(states[b], c, states[a]): number for b, c, a, number in rows}
+    return IndependentSample(recipe.intents, done, found, recipe.file_name)
 
 
 def silent(done: int, of: int) -> None:
@@ -218,11 +213,11 @@ def build(
     begun = None if rebuild else load(recipe, folder)
     if begun is not None and begun.sequences == recipe.sequences:
         return begun
-    counts = begun.transitions() if begun else Counter[Transition]()
+    counts = Counter(begun.transitions if begun else ())
     done = begun.sequences if begun else 0
 
     def saved() -> IndependentSample:
-        sample = IndependentSample(recipe.intents, done, Counts.of(counts), recipe.file_name)
+        sample = IndependentSample(recipe.intents, done, counts, recipe.file_name)
         save(sample, recipe, folder)
         return sample
 
@@ -248,43 +243,36 @@ def build(
     return saved()
 
 
-@dataclass(frozen=True)
-class SequenceWalks:
-    """Some sequences of a sample, to be executed on any copy of the problem."""
-
-    intents: tuple[Intent, ...]
-    seed: int
-    numbers: range
-
-    def __call__(self, problem: Problem) -> list[list[Transition]]:
-        """Execute them."""
-        return [self.walk(problem, number) for number in self.numbers]
-
-    def walk(self, problem: Problem, number: int) -> list[Transition]:
-        """Execute one of them."""
-        seed = child_seed(self.seed, number)
-        rng = random.Random(seed)
-        with report_simulator_errors(problem, "when it was reset"):
-            observation = problem.simulator.reset(child_seed(seed, 0))
-            position = Position(observation, problem.abstraction(observation))
-        walked = []
-        for i in range(1, 1 + rng.randint(SHORTEST, LONGEST)):
-            capability = rng.randrange(len(self.intents))
-            before = position.state
-            intent = self.intents[capability]
-            _, position = pursue(problem, intent, position, child_seed(seed, i))
-            walked.append(Transition(before, capability, position.state))
-        return walked
-
-
 def _walked(recipe: Recipe, first: int, workers: Workers | None) -> Iterator[list[Transition]]:
     """Yield the sequences from number `first` on, in order."""
+    if workers is None:
+        for number in range(first, recipe.sequences):
+            yield walk(recipe.problem, recipe.intents, recipe.seed, number)
+        return
     begins = range(first, recipe.sequences, SEQUENCES_AT_ONCE)
     numbers = (range(i, min(i + SEQUENCES_AT_ONCE, recipe.sequences)) for i in begins)
-    parts = (SequenceWalks(recipe.intents, recipe.seed, some) for some in numbers)
-    if workers is not None:
-        for made in workers.map(parts):
-            yield from made
-        return
-    for part in parts:
-        yield from (part.walk(recipe.problem, number) for number in part.numbers)
+    for made in workers.map(partial(walks, recipe.intents, recipe.seed, some) for some in numbers):
+        yield from made
+
+
+def walks(
+    intents: Sequence[Intent], seed: int, numbers: range, problem: Problem
+) -> list[list[Transition]]:
+    """Execute some sequences on a copy of the problem."""
+    return [walk(problem, intents, seed, number) for number in numbers]
+
+
+def walk(problem: Problem, intents: Sequence[Intent], seed: int, number: int) -> list[Transition]:
+    """Execute one sequence."""
+    seed = child_seed(seed, number)
+    rng = random.Random(seed)
+    with report_simulator_errors(problem, "when it was reset"):
+        observation = problem.simulator.reset(child_seed(seed, 0))
+        position = Position(observation, problem.abstraction(observation))
+    walked = []
+    for i in range(1, 1 + rng.randint(SHORTEST, LONGEST)):
+        capability = rng.randrange(len(intents))
+        before = position.state
+        _, position = pursue(problem, intents[capability], position, child_seed(seed, i))
+        walked.append(Transition(before, capability, position.state))
+    return walked
