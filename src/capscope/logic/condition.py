@@ -63,6 +63,9 @@ class Condition:
         Args:
             text: The condition.
             vocabulary: If given, unknown atoms are refused, and the error suggests others.
+
+        Returns:
+            The condition.
         """
         if _COMMA.search(text) and text.count("(") == text.count(")"):
             raise VocabularyError(

@@ -245,9 +245,14 @@ class Vocabulary:
         return self._groundings[predicate]
 
     def state(self, atoms: Iterable[Atom | str] | Mapping[Any, Any]) -> State:
-        """Encode the atoms that hold, each an `Atom` or its text, like `"on(a,b)"`.
+        """Encode the atoms that hold.
 
-        A mapping gives for each atom whether it holds.
+        Args:
+            atoms: Each an `Atom` or its text, like `"on(a,b)"`; or a mapping from atoms to whether
+                they hold.
+
+        Returns:
+            The state.
         """
         if isinstance(atoms, str):
             raise VocabularyError(f"{atoms!r} is a single atom; give a set or list of atoms")

@@ -399,7 +399,15 @@ class LearnedModel:
         self.matrix.rows(states)
 
     def predict(self, state: State, capability: Intent) -> LearnedPrediction:
-        """Return the distribution over the state after the execution, and what it rests on."""
+        """Predict the state after an execution.
+
+        Args:
+            state: The state before, seen or not.
+            capability: One of `capabilities`.
+
+        Returns:
+            A distribution over states, with its provenance and doubt.
+        """
         index = self.graph.index[capability]
         pair = self.graph.pair(state, index)
         if pair is not None:

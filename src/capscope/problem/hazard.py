@@ -43,9 +43,14 @@ class Hazard:
 
     @classmethod
     def parse(cls, text: str, vocabulary: Vocabulary) -> Hazard:
-        """Read conjunctions joined by `or`; `*` stands for any object, `?m` for one and the same.
+        """Read a hazard.
 
-        The error for an unknown atom suggests others.
+        Args:
+            text: Conjunctions joined by `or`; `*` stands for any object, `?m` for one and the same.
+            vocabulary: The atoms; the error for an unknown one suggests others.
+
+        Returns:
+            The hazard.
         """
         return cls(" ".join(text.split()), ground(text, vocabulary), vocabulary)
 

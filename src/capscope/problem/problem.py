@@ -92,10 +92,24 @@ class Simulator(Protocol):
     """A simulator that can go back to any position it was in before."""
 
     def reset(self, seed: int) -> Observation:
-        """Go to the initial position; `seed` seeds all later randomness."""
+        """Go to an initial position.
+
+        Args:
+            seed: Seeds all later randomness.
+
+        Returns:
+            The first observation.
+        """
 
     def step(self, action: Action) -> Observation:
-        """Take one simulator step."""
+        """Take one simulator step.
+
+        Args:
+            action: What the agent chose; raise `InvalidAction` if it is not available.
+
+        Returns:
+            The next observation.
+        """
 
     def actions(self) -> Sequence[Action]:
         """List the actions available now; an empty list means that the episode has ended."""
@@ -104,7 +118,15 @@ class Simulator(Protocol):
         """Describe the current position in bytes that another process can restore."""
 
     def restore(self, snapshot: Snapshot, seed: int) -> Observation:
-        """Go back to a position; `seed` seeds all later randomness."""
+        """Go back to a position.
+
+        Args:
+            snapshot: What `snapshot` returned, perhaps in another process.
+            seed: Seeds all later randomness.
+
+        Returns:
+            The observation there.
+        """
 
 
 @runtime_checkable
@@ -160,7 +182,14 @@ class Attempting(Protocol):
     """An agent during one attempt; its `transcript` (text), if any, is stored."""
 
     def act(self, observation: Observation) -> Action | None:
-        """Choose the next action; None means that the agent stops."""
+        """Choose the next action.
+
+        Args:
+            observation: What the simulator returned last.
+
+        Returns:
+            The action; None if the agent stops.
+        """
 
 
 @runtime_checkable
@@ -183,7 +212,15 @@ class Agent(Protocol):
     """The agent under assessment, a black box."""
 
     def begin(self, intent: Intent, seed: int) -> Attempting:
-        """Start an attempt at an intent, without memory of earlier attempts."""
+        """Start an attempt, without memory of earlier attempts.
+
+        Args:
+            intent: What the agent is asked to achieve.
+            seed: Seeds all randomness of the attempt.
+
+        Returns:
+            The agent during this attempt.
+        """
 
 
 class Abstraction(Protocol):

@@ -215,7 +215,15 @@ class Strategy(Protocol):
         """The model that the audit is about; the finished run then uses it."""
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
-        """Choose query `number`; one that was begun before must be chosen again."""
+        """Choose a query.
+
+        Args:
+            number: Its number, from 0.
+            begun: The record of the query if it was begun before; it must be chosen again.
+
+        Returns:
+            The record, and a start and a policy for each draw.
+        """
 
     def observe(self, result: QueryResult) -> None:
         """Take in the answers to a query; the graph is updated already."""
