@@ -44,7 +44,7 @@ def test_an_obeyed_injection_is_in_the_headline_within_twenty_executions(seed):
 
 def test_the_report_begins_with_what_changed_beyond_the_requests():
     run = assessed(mail_problem("one mail takes all others with it"))
-    assert digest_run(run).headline.sentence == first_sentence(run)
+    assert digest_run(run)["headline"]["sentence"] == first_sentence(run)
 
 
 @pytest.mark.parametrize("problem", [mail_problem(), desk_problem(obeys=0)])
@@ -62,7 +62,7 @@ def test_what_is_left_out_because_exactly_one_atom_held_in_every_state_seen_is_t
         "Nothing changed beyond the requests in 20 executions, except what follows if exactly one "
         "of locked(…) must hold."
     )
-    assert digest_run(run).headline.sentence == first_sentence(run)
+    assert digest_run(run)["headline"]["sentence"] == first_sentence(run)
     assert false_lines(run) == []
 
 

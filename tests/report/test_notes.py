@@ -57,9 +57,7 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
     raised = execution(0, 1, 0, ending=Ending.AGENT_RAISED, detail="KeyError: <b>")
     run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised), draw((1, 0, 1))]])
     run = load(run)
-    said = {
-        passage.heading: passage.sentences for passage in summary_of(run, Standings.at_once([]), [])
-    }
+    said = dict(summary_of(run, Standings.at_once([]), []))
     facts = dict(facts_of(run))
     first, second = said["What else it changed"]
     assert first == (

@@ -10,6 +10,7 @@ from capscope.report.digest import digest_run
 from capscope.report.notebook import graph_html
 from capscope.testing import assert_capability, assert_no_side_effect
 from support.small_runs import draw, small_run
+from support.tiny_digests import by_attribute
 
 WISH = Intent.parse("lit(b)")
 A, B, BROKEN = 0b001, 0b010, 0b100
@@ -42,7 +43,7 @@ def test_the_success_of_a_capability_is_the_same_number_everywhere(runs):
     _, run = runs
     rate = run.rates[WISH].at_once.estimate
     assert rate == pytest.approx(SUCCESS, abs=0.01)
-    digest = digest_run(run)
+    digest = by_attribute(digest_run(run))
     intents = [one.intent for one in digest.capabilities]
     assert digest.capabilities[intents.index(str(WISH))].success == pytest.approx(rate, abs=1e-4)
     assert not digest.heat.repeated

@@ -1,16 +1,15 @@
 """The report in a real browser, opened from a file, without a network."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
-from capscope.report.digest.states import GroupOverview
+from capscope.report.digest.states import NO_OVERVIEW
 from capscope.report.page import report_page
 from capscope.report.page.rendering import share
 from support.report_pages import drawn, focused, follow, press, shown
-from support.tiny_digests import DIGEST, big, hostile
+from support.tiny_digests import DIGEST, big, changed, hostile
 
 pytest_plugins = ["support.visits"]
 
@@ -31,18 +30,18 @@ def test_a_report_opens_and_loads_nothing(visit):
 
 
 def test_an_empty_report_opens(visit):
-    nothing = replace(
+    nothing = changed(
         DIGEST,
         capabilities=(),
         learning=(),
         spending=(),
         cards=(),
-        headline=replace(DIGEST.headline, card=None),
-        heat=replace(DIGEST.heat, rows=()),
+        headline=changed(DIGEST["headline"], card=None),
+        heat=changed(DIGEST["heat"], rows=()),
         states={},
         audit=None,
-        map=replace(DIGEST.map, states=(), edges=()),
-        overview=GroupOverview((), (), ()),
+        map=changed(DIGEST["map"], states=(), edges=()),
+        overview=NO_OVERVIEW,
     )
     page = visit(report_page(nothing))
     assert page.locator("#map p").inner_text() == "No state was seen."
@@ -129,7 +128,7 @@ def test_a_rule_shows_its_draws(visit):
     assert draws.nth(1).locator(".chain a").all_inner_texts() == ["s0", "s2"]
     assert draws.nth(1).locator(".made").all_inner_texts() == ["broken(lamp)"]
     assert draws.nth(1).locator(".unmade").all_inner_texts() == ["at(switch)"]
-    assert draws.nth(0).locator("img").get_attribute("src") == DIGEST.states[0].picture
+    assert draws.nth(0).locator("img").get_attribute("src") == DIGEST["states"][0]["picture"]
     draws.nth(1).locator("summary").click()
     assert (
         draws.nth(1).locator("pre").inner_text() == "user: light\nassistant: I pressed the switch."
@@ -171,7 +170,7 @@ def test_the_keyboard_is_enough(visit):
     press(page, "Tab", "Enter")
     assert page.locator(".draw").count() == 2
     press(page, "/", "Escape")
-    assert shown(page) == [capability.intent for capability in DIGEST.capabilities]
+    assert shown(page) == [capability["intent"] for capability in DIGEST["capabilities"]]
     press(page, "ArrowDown", "ArrowDown")
     assert focused(page) == "at(switch)"
     press(page, "ArrowUp")
@@ -259,7 +258,7 @@ def smallest_text(page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_narrow_screen_a_large_map_is_a_list(visiting, scheme):
-    digest = replace(big(capabilities=10, states=1000), overview=DIGEST.overview)
+    digest = changed(big(capabilities=10, states=1000), overview=DIGEST["overview"])
     page = visiting(viewport=NARROW, color_scheme=scheme).open(report_page(digest))
     entries = page.locator("#map-list details")
     assert not page.locator("#map-chart, .zoom").filter(visible=True).count()
@@ -311,7 +310,7 @@ def test_hostile_text_runs_nothing_and_is_shown_literally(visiting):
     for place in ("#learning-chart", "#coverage-chart", "#spending-chart", "#map-chart"):
         page.locator(place).hover()
     assert page.evaluate("window.pwned") is None
-    literally = digest.problem.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
+    literally = digest["problem"].replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
     first, second = literally.split("\u2028")
     assert page.locator("h1").inner_text() == f"{first} {second}"
     expect(page.locator("h1")).to_contain_text("{{7*7}}")

@@ -1,13 +1,11 @@
 """What a report shows as pictures, in a real browser: verdict, cards, heat map, map, curve."""
 
-from dataclasses import replace
-
 from playwright.sync_api import expect
 
 from capscope.logic import Phrasing
 from capscope.report.page import report_page
 from support.report_pages import drawn, focused, follow, press, shown
-from support.tiny_digests import DIGEST, big
+from support.tiny_digests import DIGEST, big, changed
 
 pytest_plugins = ["support.visits"]
 
@@ -57,7 +55,7 @@ def test_a_card_draws_the_way_there(visit):
 
 
 def test_further_cards_are_shown_on_request_and_by_a_link(visiting):
-    digest = replace(DIGEST, cards=(DIGEST.cards[0],) * 6)
+    digest = changed(DIGEST, cards=(DIGEST["cards"][0],) * 6)
     page = visiting().open(report_page(digest))
     assert page.locator(".card:visible").count() == 4
     page.click("#all-findings")
@@ -91,7 +89,7 @@ def test_the_keyboard_moves_in_the_heat_map(visit):
 
 
 def test_literals_are_shown_in_words_and_found_by_both_names(visit):
-    said = replace(DIGEST, phrases=(("lit", "the {0} is lit", "the {0} is dark"),))
+    said = changed(DIGEST, phrases=(("lit", "the {0} is lit", "the {0} is dark"),))
     page = visit(report_page(said))
     assert shown(page)[0] == "the lamp is lit"
     assert page.locator("button.open .term").first.get_attribute("title") == "lit(lamp)"
@@ -104,7 +102,7 @@ def test_literals_are_shown_in_words_and_found_by_both_names(visit):
 
 def test_the_page_and_its_scripts_say_literals_identically(visit):
     phrases = (("in", "{0} is in {1}", "{0} is not in {1}"), ("odd", "{1} {0}", "none"))
-    page = visit(report_page(replace(DIGEST, phrases=phrases)))
+    page = visit(report_page(changed(DIGEST, phrases=phrases)))
     texts = ["in(a,b)", "not in(a,b)", "in(a)", "odd(x,y)", "not odd()", "out(a)", "in(a,b) and p"]
     said = Phrasing({name: rest for name, *rest in phrases}).literal
     assert page.evaluate("all => all.map(capscope.said)", texts) == [said(t) for t in texts]
@@ -128,7 +126,7 @@ def test_the_map_shows_groups_or_states(visit):
 
 
 def test_many_states_are_shown_as_groups_first(visit):
-    page = visit(report_page(replace(DIGEST, map=replace(DIGEST.map, omitted=1500))))
+    page = visit(report_page(changed(DIGEST, map=changed(DIGEST["map"], omitted=1500))))
     assert page.locator("[data-view='groups']").get_attribute("aria-pressed") == "true"
     drawn(page)
 
@@ -140,8 +138,8 @@ def test_the_audit_is_marked_in_the_learning_curve(visit):
 
 
 def test_a_map_of_one_state_is_drawn(visit):
-    alone = replace(DIGEST.map, states=(0,), edges=())
-    page = visit(report_page(replace(DIGEST, map=alone)))
+    alone = changed(DIGEST["map"], states=(0,), edges=())
+    page = visit(report_page(changed(DIGEST, map=alone)))
     painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x))"
     drawn(page)
     assert page.evaluate(f"{painted}(document.querySelector('#map-chart canvas'))")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.agent_failures import agent_failure_warnings
 from capscope.insight.aliasing import AliasedPair, Aliasing
+from capscope.insight.changes import headline
 from capscope.insight.drift import Drift
 from capscope.journal.run_meta import InitialPositions, StopKind
 from capscope.logic import Effect, State, Vocabulary
@@ -27,8 +28,7 @@ _MOST_NAMED = 6
 
 def run_notes(run: Run) -> Iterator[str]:
     """Yield all notes about a run; most runs have none."""
-    yield from agent_failure_warnings(run.agent_failures, run.path if run.kept else "DIR")
-    yield from change_warnings(run)
+    yield from warnings_of(run, run.path if run.kept else "DIR")
     yield from initial_position_notes(run.initial_positions)
     yield from aliasing_notes(run.aliasing, run.graph.always)
 
@@ -46,6 +46,11 @@ def claim_text(run: Run) -> str:
     if claim_of(run.identity.strategy) is Claim.AUDITED:
         return "no audit was made yet, so nothing is claimed about how often the model is wrong"
     return str(run.verdict)
+
+
+def changes_sentence(run: Run) -> str:
+    """Say what changed beyond the requests of a run, or that nothing did."""
+    return headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
 
 
 def coverage_text(run: Run) -> str:
@@ -74,9 +79,9 @@ def stop_text(run: Run) -> str:
     return str(reason)
 
 
-def change_warnings(run: Run) -> Iterator[str]:
-    """Warn about an agent that changed during the run, or never changed anything."""
-    # A broken agent is reported as such.
+def warnings_of(run: Run, directory: object = "DIR") -> Iterator[str]:
+    """Warn about an agent that failed, never changed anything, or changed during the run."""
+    yield from agent_failure_warnings(run.agent_failures, directory)
     if run.executions.idle and not run.agent_failures:
         yield "warning: no execution changed anything; does the agent act on this world?"
     if run.drift is not None:

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capscope.insight.changes import UnrequestedChange, headline, proviso
+from capscope.insight.changes import UnrequestedChange, proviso
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.rates import CapabilityRates
 from capscope.logic import Intent, Vocabulary, to_json
-from capscope.report.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
+from capscope.report.notes import (
+    changes_sentence,
+    claim_text,
+    coverage_text,
+    run_notes,
+    stop_text,
+    verdict_document,
+)
 from capscope.report.text import (
     CapabilityView,
     capability_lines,
@@ -74,7 +81,7 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
     )
     if run.summed_up:
-        yield from wrapped(_headline(run))
+        yield from wrapped(changes_sentence(run))
         yield claim_text(run)
         yield coverage_text(run)
         yield from run_notes(run)
@@ -126,17 +133,13 @@ def _heading_lines(run: Run) -> Iterator[str]:
     yield from run_notes(run)
 
 
-def _headline(run: Run) -> str:
-    return headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
-
-
 def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
     """List what changed beyond the requests, as far as wanted capabilities showed it."""
     changes = _changes_about(run, wanted)
     if not changes:
         some = bool(run.unrequested_changes)
         nothing = f"nothing changed beyond these requests{proviso(run.groups_relied_on)}"
-        yield from wrapped(nothing if some else _headline(run))
+        yield from wrapped(nothing if some else changes_sentence(run))
         return
     yield "changed beyond the request, of the executions in which it could:"
     for change in changes[:limit]:

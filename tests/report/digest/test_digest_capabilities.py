@@ -8,7 +8,8 @@ from capscope.journal.execution_table import Transition
 from capscope.logic import ExactlyOne, Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 from capscope.report.digest.capabilities import (
-    Mark,
+    ACHIEVED,
+    OTHER,
     Standing,
     Standings,
     capability_digests,
@@ -17,6 +18,7 @@ from capscope.report.digest.capabilities import (
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.text import capability_views
 from support.small_runs import LAMPS, WISHES
+from support.tiny_digests import by_attribute
 
 BOTH = Intent.parse("lit(a) and not lit(b)")
 
@@ -24,8 +26,11 @@ BOTH = Intent.parse("lit(a) and not lit(b)")
 def digests(transitions, intents=WISHES, space=1_000_000):
     graph = StateGraph(LAMPS, intents)
     graph.update(Counter(transitions))
-    standings = Standings.at_once(capability_views(graph))
-    return {d.intent: d for d in capability_digests(standings, graph, SizeBudget(space))}
+    return {d.intent: d for d in described(graph, capability_views(graph), space)}
+
+
+def described(graph, views, space=10**6):
+    return by_attribute(capability_digests(Standings.at_once(views), graph, SizeBudget(space)))
 
 
 SEEN = {
@@ -96,11 +101,11 @@ def test_changes_beyond_the_intent_are_marked():
     assert [(c.literal, c.side_effect) for c in spoiled.changes] == [
         ("lit(a)", False), ("broken()", True),
     ]  # fmt: skip
-    assert (clean.mark, clean.probability, clean.count) == (Mark.ACHIEVED, 0.75, 15)
+    assert (clean.mark, clean.probability, clean.count) == (ACHIEVED, 0.75, 15)
     assert (round(clean.low, 2), round(clean.high, 2)) == (0.54, 0.90)
     assert shown["lit(a)"].side_effects == 1
     (vain,) = shown["lit(b)"].rules
-    assert (vain.outcomes[0].mark, vain.achieving) == (Mark.OTHER, 0.0)
+    assert (vain.outcomes[0].mark, vain.achieving) == (OTHER, 0.0)
 
 
 def test_making_the_opposite_true_is_a_side_effect_and_a_negative_intent_is_none():
@@ -108,7 +113,7 @@ def test_making_the_opposite_true_is_a_side_effect_and_a_negative_intent_is_none
     assert [c.side_effect for c in shown["lit(a)"].rules[0].outcomes[0].changes] == [True]
     (rule,) = shown["not lit(a)"].rules
     assert [(c.literal, c.side_effect) for c in rule.outcomes[0].changes] == [("not lit(a)", False)]
-    assert (rule.outcomes[0].mark, shown["not lit(a)"].side_effects) == (Mark.ACHIEVED, 0)
+    assert (rule.outcomes[0].mark, shown["not lit(a)"].side_effects) == (ACHIEVED, 0)
 
 
 def test_an_implied_deletion_is_not_marked_as_a_side_effect():
@@ -117,12 +122,7 @@ def test_an_implied_deletion_is_not_marked_as_a_side_effect():
     graph = StateGraph(words, [Intent.parse(text) for text in ("at(b)", "not at(a)", "lit")])
     seen = {Transition(a, 0, b): 9, Transition(a, 1, b): 9, Transition(a, 2, b | lit): 9}
     graph.update(Counter(seen))
-    shown = {
-        d.intent: d
-        for d in capability_digests(
-            Standings.at_once(capability_views(graph)), graph, SizeBudget(10**6)
-        )
-    }
+    shown = {d.intent: d for d in described(graph, capability_views(graph))}
     marks = {
         intent: [(c.literal, c.side_effect) for c in d.rules[0].outcomes[0].changes]
         for intent, d in shown.items()
@@ -144,8 +144,8 @@ def test_a_rule_that_achieves_its_intent_only_in_some_states_is_shown_in_two_par
     shown = digests({Transition(0b000, 0, 0b001): 6, Transition(0b010, 0, 0b011): 2}, [BOTH])
     rules = shown["lit(a) and not lit(b)"].rules
     assert sorted((r.when, r.achieving, r.outcomes[0].mark, r.draws_count) for r in rules) == [
-        ((("lit(b)",),), 0.0, Mark.OTHER, 2),
-        ((("not lit(b)",),), 1.0, Mark.ACHIEVED, 6),
+        ((("lit(b)",),), 0.0, OTHER, 2),
+        ((("not lit(b)",),), 1.0, ACHIEVED, 6),
     ]
     assert shown["lit(a) and not lit(b)"].standing is Standing.SOMETIMES
     assert shown["lit(a) and not lit(b)"].success == pytest.approx(0.5, abs=0.01)
@@ -163,9 +163,7 @@ def test_what_a_rule_says_about_its_intent_is_true_of_every_state_and_draw(trans
     graph = StateGraph(LAMPS, intents)
     graph.update(Counter(transitions))
     views = capability_views(graph)
-    for view, digest in zip(
-        views, capability_digests(Standings.at_once(views), graph, SizeBudget(10**6)), strict=True
-    ):
+    for view, digest in zip(views, described(graph, views), strict=True):
         capability = graph.index[view.intent]
         fresh = []  # (state, draw succeeded) where the intent did not hold
         for rule, part in zip(view.rules, digest.rules, strict=True):
@@ -179,7 +177,7 @@ def test_what_a_rule_says_about_its_intent_is_true_of_every_state_and_draw(trans
             achieved = sum(count for holds, count in draws if holds)
             if len(part.outcomes) == 1:
                 assert part.achieving == achieved / total
-            marked = sum(o.count for o in part.outcomes if o.mark is Mark.ACHIEVED)
+            marked = sum(o.count for o in part.outcomes if o.mark == ACHIEVED)
             assert marked == achieved
             held = {view.intent.holds(state, LAMPS) for state in rule.rule.states}
             assert held == {rule.held}

@@ -17,6 +17,7 @@ from capscope.report.digest.states import StateListing
 from capscope.stats.rate import Rate
 from support.hazard_worlds import SPILLING, kitchen, run_kitchen
 from support.small_runs import WISHES, draw, run_in_memory, small_run
+from support.tiny_digests import by_attribute
 
 CELLS = [f"c{n}" for n in range(12)]
 LINE = Vocabulary([Predicate("at", ("cell",), "it is at {0}")], dict.fromkeys(CELLS, "cell"))
@@ -54,7 +55,7 @@ def maker():
 
 def test_the_way_leads_from_the_beginning_to_what_happened(maker):
     run, listing, cards = maker
-    card = cards.card(finding(run))
+    card = by_attribute(cards.card(finding(run)))
     assert [listing.states[node.state] for node in card.way.nodes] == [0, 2, 6]
     assert [arrow.intent for arrow in card.way.arrows] == ["lit(b)", "lit(a)"]
     assert [(arrow.count, arrow.draws) for arrow in card.way.arrows] == [(1, 1), (3, 4)]
@@ -65,7 +66,7 @@ def test_the_way_leads_from_the_beginning_to_what_happened(maker):
 def test_a_state_to_which_no_way_is_known_is_drawn_alone():
     run = run_in_memory([[draw((0, 0, 0))], [draw((2, 0, 6))]])
     listing = StateListing(run.graph.vocabulary, run.executions)
-    card = CardMaker(run, listing).card(finding(run))
+    card = by_attribute(CardMaker(run, listing).card(finding(run)))
     assert not card.way.from_beginning
     assert [listing.states[node.state] for node in card.way.nodes] == [2, 6]
     # What the condition mentions and holds.
@@ -74,7 +75,7 @@ def test_a_state_to_which_no_way_is_known_is_drawn_alone():
 
 def test_both_rates_are_shown_with_their_intervals(maker):
     run, _, cards = maker
-    (_, own), (label, other) = cards.card(finding(run)).rates
+    (_, own), (label, other) = cards.card(finding(run))["rates"]
     assert (own.estimate, own.executions, own.states) == (0.9, 10, 2)
     assert (label, other.estimate) == ("compared with", 0.1)
     assert own.low < 0.9 < own.high
@@ -82,14 +83,14 @@ def test_both_rates_are_shown_with_their_intervals(maker):
 
 def test_a_finding_is_harm_or_merely_odd_by_its_rank(maker):
     run, _, cards = maker
-    tones = [cards.card(finding(run, harm=rank)).tone for rank in (3.2, 2.0, 1.9, 0.0)]
+    tones = [cards.card(finding(run, harm=rank))["tone"] for rank in (3.2, 2.0, 1.9, 0.0)]
     assert tones == [Tone.HARM, Tone.HARM, Tone.ODD, Tone.ODD]
 
 
 def test_variables_in_a_condition_are_not_looked_up(maker):
     run, _, cards = maker
     about_all = replace(finding(run), when=(Clause((Literal.parse("lit(?x)"),)),))
-    assert cards.card(about_all).way.nodes[0].literals == ()
+    assert by_attribute(cards.card(about_all)).way.nodes[0].literals == ()
 
 
 def test_a_long_way_is_drawn_without_its_middle(tmp_path):
@@ -101,7 +102,7 @@ def test_a_long_way_is_drawn_without_its_middle(tmp_path):
     maker = CardMaker(run, listing)
     steps = tuple(KnownStep(b, run.capabilities[0], a, 1, 1) for b, _, a in walk)
     for length in range(1, 11):
-        way = maker.way_digest(steps[:length])
+        way = by_attribute(maker.way_digest(steps[:length]))
         numbers = [node.state for node in way.nodes]
         assert numbers[0] == 0
         assert numbers[-1] == length
@@ -120,7 +121,8 @@ def test_atoms_are_said_in_words_in_sentences_and_stay_formal_elsewhere(tmp_path
     path = small_run(tmp_path / "run", [[draw(*walk)]], intents=intents, vocabulary=LINE)
     run = load(path)  # the phrase is in the journal
     listing = StateListing(run.graph.vocabulary, run.executions)
-    card = CardMaker(run, listing).card(finding(run, state=1, after=4, intent=intents[0]))
+    found = finding(run, state=1, after=4, intent=intents[0])
+    card = by_attribute(CardMaker(run, listing).card(found))
     assert card.sentence == "Asked for “it is at c1”, it does more."
     assert card.intents == ("at(c1)",)
     assert card.way.nodes[-1].literals == ("at(c2)",)
@@ -140,7 +142,7 @@ def test_every_way_of_a_run_was_seen_to_happen():
     cards = CardMaker(run, listing)
     seen = run.graph
     for found in run.findings():
-        way = cards.card(found).way
+        way = by_attribute(cards.card(found)).way
         assert way.from_beginning
         for node, arrow, after in zip(way.nodes, way.arrows, way.nodes[1:], strict=False):
             if arrow.intent:
@@ -152,7 +154,7 @@ def test_every_way_of_a_run_was_seen_to_happen():
 
 def test_hazards_come_first_with_the_way_into_them():
     run = run_kitchen(kitchen(), hazards=("gone(x)", "gone(y)"), budget=Budget(executions=400))
-    digest = digest_run(run)
+    digest = by_attribute(digest_run(run))
     happened, never = digest.cards[:2]
     assert (happened.kind, happened.tone) == ("hazard", Tone.HARM)
     assert happened.sentence.startswith("Hazard gone(x): happened in")

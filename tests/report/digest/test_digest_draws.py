@@ -19,6 +19,7 @@ from capscope.report.digest.draw_samples import (
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.text import capability_views
 from support.small_runs import draw, execution, executions_of, run_in_memory, small_run
+from support.tiny_digests import by_attribute
 
 EXECUTIONS = st.builds(
     lambda before, c, after, ending, words: execution(
@@ -86,7 +87,7 @@ def test_a_draw_is_shown_with_its_trajectory_and_its_ending(tmp_path):
         transcript="Hm.",
     )  # fmt: skip
     run = load(small_run(tmp_path / "run", [[draw((0, 1, 2), failed)]], length=None))
-    digest = digest_run(run)
+    digest = by_attribute(digest_run(run))
     (shown,) = digest.capabilities[0].rules[0].draws
     assert digest.capabilities[0].intent == "lit(a)"
     assert (shown.query, shown.draw, shown.execution, shown.outcome) == (0, 0, 1, 0)
@@ -115,7 +116,7 @@ def talkative_run(path, outcomes=40, letters=20_000):
 def test_a_long_transcript_is_shortened_and_a_shared_beginning_is_shown_once(
     tmp_path,
 ):
-    digest = digest_run(load(talkative_run(tmp_path / "run")))
+    digest = by_attribute(digest_run(load(talkative_run(tmp_path / "run"))))
     texts = [d.transcript for c in digest.capabilities for r in c.rules for d in r.draws]
     whole = [text for text in texts if text.startswith("line 0 that is always the same")]
     assert len(whole) == 1
@@ -131,7 +132,7 @@ def test_a_long_transcript_is_shortened_and_a_shared_beginning_is_shown_once(
 def test_transcripts_that_do_not_fit_are_counted(tmp_path):
     run = load(talkative_run(tmp_path / "run"))
     with run.open_journal() as journal:
-        digest = digest_of(run, journal, None, SizeBudget(90_000))
+        digest = by_attribute(digest_of(run, journal, None, SizeBudget(90_000)))
     texts = [d.transcript for c in digest.capabilities for r in c.rules for d in r.draws]
     omitted = texts.count(OMITTED)
     assert 0 < omitted < len(texts)
@@ -142,8 +143,8 @@ def test_draws_that_do_not_fit_are_counted(tmp_path):
     queries = [[draw(*[(s, c, (s + d) % 8) for s in range(8) for c in range(4)])] for d in range(8)]
     run = load(small_run(tmp_path / "run", queries))
     with run.open_journal() as journal:
-        whole = digest_of(run, journal, None, SizeBudget(10**6))
-        digest = digest_of(run, journal, None, SizeBudget(90_000))
+        whole = by_attribute(digest_of(run, journal, None, SizeBudget(10**6)))
+        digest = by_attribute(digest_of(run, journal, None, SizeBudget(90_000)))
     kept, all_of_them = (
         sum(len(r.draws) for c in d.capabilities for r in c.rules) for d in (digest, whole)
     )

@@ -1,25 +1,24 @@
 """The first screen: the sentence that matters most, what is claimed, the tiles."""
 
-from dataclasses import replace
-
 import pytest
 
 from capscope import Budget, Settings, assess, load
 from capscope.report.digest import digest_run
-from capscope.report.digest.capabilities import Standing, Standings, with_harm, with_inferred
+from capscope.report.digest.capabilities import Standing, Standings, add_run_facts
 from capscope.report.digest.cards import HAZARD, Tone
 from capscope.report.digest.headline import headline_of
 from capscope.report.text import capability_views
 from support.small_runs import draw, run_in_memory, small_run
-from support.tiny_digests import CARD, DIGEST, LIGHT
+from support.tiny_digests import CARD, LIGHT, by_attribute
 from support.toy_worlds import board_problem
 
 ASKED = Settings(audit=0.2, intents=("lit(a)", "lit(b)", "not lit(a)"))
-ODD = replace(CARD, tone=Tone.ODD, sentence="It likes a.")
+ODD = CARD | {"tone": Tone.ODD, "sentence": "It likes a."}
 
 
 def headline(run, cards=()):
-    return headline_of(run, Standings.of_run(run, capability_views(run.graph)), cards)
+    standings = Standings.of_run(run, capability_views(run.graph))
+    return by_attribute(headline_of(run, standings, cards))
 
 
 def tiles(shown):
@@ -60,7 +59,7 @@ def test_a_change_that_nothing_undid_comes_before_findings_and_after_hazards():
     change = "Asked for lit(x), the agent also caused broken() in 1 of 1 execution, never undone."
     assert (shown.sentence, shown.tone, shown.card) == (change, Tone.HARM, None)
     assert tiles(shown)["beyond the request"] == 1
-    shown = headline(run, [replace(CARD, kind=HAZARD)])
+    shown = headline(run, [CARD | {"kind": HAZARD}])
     assert (shown.sentence, shown.detail, shown.card) == ("It breaks the lamp.", change, 0)
 
 
@@ -85,7 +84,7 @@ def test_whole_executions_are_judged_at_once():
 def test_the_heat_map_is_about_single_requests_if_it_always_gets_there(tmp_path):
     # lit(a) takes two requests unless lit(b) holds.
     walk = [(0, 0, 2), (2, 0, 3), (4, 0, 6), (6, 0, 7), (0, 3, 4), (2, 3, 6)]
-    digest = digest_run(load(small_run(tmp_path / "run", [[draw(*walk)]])))
+    digest = by_attribute(digest_run(load(small_run(tmp_path / "run", [[draw(*walk)]]))))
     assert digest.single_steps
     assert not digest.heat.repeated
     assert digest.heat.columns == ("lit(b)", "not lit(b)")
@@ -111,7 +110,7 @@ def test_the_claim_is_that_of_the_audit(budget, claimed):
     shown = headline(run)
     assert shown.claimed is claimed
     assert ("With 0.95 confidence" in shown.claim) is claimed
-    digest = digest_run(run)
+    digest = by_attribute(digest_run(run))
     assert (digest.audit is not None) is claimed
     if claimed:
         assert digest.audit.last == run.usage.executions
@@ -121,7 +120,7 @@ def test_the_claim_is_that_of_the_audit(budget, claimed):
 
 def test_what_statements_rest_on_adds_up():
     run = assess(board_problem(), settings=ASKED, budget=Budget(executions=3))
-    digest = digest_run(run)
+    digest = by_attribute(digest_run(run))
     tried, inferred, unknown = run.coverage
     assert (tried, inferred) == (digest.coverage.pairs_tried, digest.coverage.pairs_inferred)
     assert tried + inferred + unknown == digest.coverage.pairs_seen
@@ -131,12 +130,17 @@ def test_what_statements_rest_on_adds_up():
     assert tuple(map(sum, zip(*each, strict=True))) == run.coverage
 
 
+def facts(cards=()):
+    """Return what is added to two capabilities of a run that infers nothing."""
+    rows = [LIGHT | {"intent": intent, "inferred": 7} for intent in ("lit(a)", "lit(b)")]
+    add_run_facts(rows, run_in_memory(WORKS), cards)
+    return rows
+
+
 def test_only_the_default_strategy_infers():
-    run = run_in_memory(WORKS)
-    assert with_inferred(run, DIGEST.capabilities) == list(DIGEST.capabilities)
+    assert [row["inferred"] for row in facts()] == [0, 0]
 
 
 def test_a_capability_links_to_the_first_card_that_says_it_does_harm():
-    other = replace(LIGHT, intent="at(switch)")
-    marked = with_harm([LIGHT, other], [ODD, CARD, CARD])
-    assert [one.harm for one in marked] == [1, None]
+    own = CARD | {"intents": ["lit(a)"]}
+    assert [row["harm"] for row in facts([ODD, own, own])] == [1, None]

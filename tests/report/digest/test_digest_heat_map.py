@@ -13,6 +13,7 @@ from capscope.report.digest.states import splitting_atoms
 from capscope.report.text import capability_views
 from capscope.stats.partial_pooling import mean_probability
 from support.small_runs import LAMPS, WISHES
+from support.tiny_digests import by_attribute
 
 TRANSITIONS = st.dictionaries(
     st.builds(Transition, st.integers(0, 7), st.integers(0, 3), st.integers(0, 7)),
@@ -26,11 +27,8 @@ def made(transitions, *, repeated=False, atoms=(0, 1, 2), rules=99, space=10**6)
     graph.update(transitions)
     views = capability_views(graph)
     eventual = [dict.fromkeys(range(8), 0.25) for _ in views] if repeated else None
-    return (
-        graph,
-        views,
-        heat_map(graph, views, eventual, atoms, [rules] * len(views), SizeBudget(space)),
-    )
+    shown = heat_map(graph, views, eventual, atoms, [rules] * len(views), SizeBudget(space))
+    return graph, views, by_attribute(shown)
 
 
 def successes(transitions, capability, state, intent):

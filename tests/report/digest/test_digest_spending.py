@@ -17,7 +17,7 @@ QUERIES = st.lists(
 
 def spent(queries, strategy):
     executions = run_in_memory(queries).executions
-    return {part.name: part.executions for part in spending_parts(executions, strategy)}
+    return {part["name"]: part["executions"] for part in spending_parts(executions, strategy)}
 
 
 def spent_on(draws, tried):

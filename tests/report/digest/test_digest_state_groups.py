@@ -29,21 +29,21 @@ def test_groups_partition_the_states_and_edges_count_the_executions_between_them
     if len(set(key.values())) in (1, len(states)):
         assert overview == NO_OVERVIEW
         return
-    assert sum(group.states for group in overview.groups) == len(states)
+    assert sum(number for _, number, *_ in overview["groups"]) == len(states)
     of_key = {}
-    for i, group in enumerate(overview.groups):
-        (own,) = {key[listing.states[number]] for number in group.members}
+    for i, (_, number, executions, members, initial) in enumerate(overview["groups"]):
+        (own,) = {key[listing.states[member]] for member in members}
         of_key[own] = i
-        assert group.initial == (listing.states[0] in key and key[listing.states[0]] == own)
-        assert group.executions == sum(key[before] == own for before, _, _ in triples)
-        assert group.states == sum(k == own for k in key.values())
-    assert len(of_key) == len(overview.groups)
+        assert initial == (listing.states[0] in key and key[listing.states[0]] == own)
+        assert executions == sum(key[before] == own for before, _, _ in triples)
+        assert number == sum(k == own for k in key.values())
+    assert len(of_key) == len(overview["groups"])
     led = Counter((of_key[key[b]], of_key[key[a]], 3 - c) for b, c, a in triples)
     asked = Counter((of_key[key[b]], 3 - c) for b, c, _ in triples)
     expected = {edge: n for edge, n in led.items() if edge[0] != edge[1]}
-    assert {(e.source, e.target, e.capability): e.draws for e in overview.edges} == expected
-    for e in overview.edges:
-        assert e.probability == pytest.approx(e.draws / asked[e.source, e.capability], abs=1e-5)
+    assert {tuple(edge): draws for *edge, _, draws in overview["edges"]} == expected
+    for source, _, capability, probability, draws in overview["edges"]:
+        assert probability == pytest.approx(draws / asked[source, capability], abs=1e-5)
 
 
 @given(st.sets(st.integers(0, 255), min_size=1), st.permutations(range(8)), st.integers(1, 40))
@@ -59,7 +59,7 @@ def test_there_are_never_more_groups_than_wanted_and_each_atom_adds_some(states,
 
 def test_an_overview_that_does_not_fit_is_left_out():
     run = run_in_memory([[draw((0, 0, 1), (1, 3, 5), (5, 1, 7))]])
-    assert overview_of(run)[1].groups
+    assert overview_of(run)[1]["groups"]
     assert overview_of(run, space=50)[1] == NO_OVERVIEW
 
 

@@ -13,6 +13,7 @@ from capscope.report.digest.build import digest_of, digest_run
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import StateListing, state_map
 from support.small_runs import WISHES, draw, run_in_memory, small_run
+from support.tiny_digests import by_attribute
 
 TRIPLES = st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 7))
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -22,18 +23,18 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def test_the_map_has_every_transition_between_two_states(triples):
     run = run_in_memory([[draw(*triples)]])
     listing = StateListing(run.graph.vocabulary, run.executions)
-    drawn = state_map(run.graph, WISHES[::-1], listing, SizeBudget(10**6))
+    drawn = by_attribute(state_map(run.graph, WISHES[::-1], listing, SizeBudget(10**6)))
     counts = Counter(triples)
     tries = Counter((before, c) for before, c, _ in triples)
     assert {listing.states[n] for n in drawn.states} == {s for b, _, a in triples for s in (b, a)}
     assert drawn.omitted == 0
     assert {
-        (listing.states[e.source], 3 - e.capability, listing.states[e.target]): e.draws
-        for e in drawn.edges
+        (listing.states[source], 3 - capability, listing.states[target]): draws
+        for source, target, capability, _, draws in drawn.edges
     } == {t: n for t, n in counts.items() if t[0] != t[2]}
-    for edge in drawn.edges:
-        pair = listing.states[edge.source], 3 - edge.capability
-        assert edge.probability == pytest.approx(edge.draws / tries[pair], abs=1e-6)
+    for source, _, capability, probability, draws in drawn.edges:
+        pair = listing.states[source], 3 - capability
+        assert probability == pytest.approx(draws / tries[pair], abs=1e-6)
 
 
 def test_a_small_map_has_the_states_nearest_to_the_initial_state():
@@ -43,7 +44,7 @@ def test_a_small_map_has_the_states_nearest_to_the_initial_state():
     triples += [(7, 0, 7)] * 20
     run = run_in_memory([[draw(*triples)]])
     listing = StateListing(run.graph.vocabulary, run.executions)
-    drawn = state_map(run.graph, WISHES, listing, SizeBudget(500))
+    drawn = by_attribute(state_map(run.graph, WISHES, listing, SizeBudget(500)))
     kept = [listing.states[n] for n in drawn.states]
     assert 2 <= len(kept) < 8
     assert set(kept) == set(range(len(kept)))
@@ -51,10 +52,12 @@ def test_a_small_map_has_the_states_nearest_to_the_initial_state():
     assert len(drawn.edges) == len(kept) - 1
 
 
+def shown(run, pictures=None):
+    return by_attribute(digest_run(run, pictures))
+
+
 def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_initial_state(tmp_path):
-    digest = digest_run(
-        load(small_run(tmp_path / "run", [[draw((0, 0, 5), (5, 1, 4), (4, 0, 0))]]))
-    )
+    digest = shown(load(small_run(tmp_path / "run", [[draw((0, 0, 5), (5, 1, 4), (4, 0, 0))]])))
     assert [(s.name, s.atoms, s.executions) for s in digest.states.values()] == [
         ("s0", (), 1),
         ("s1", ("lit(a)", "broken()"), 1),
@@ -64,10 +67,10 @@ def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_initial_stat
 
 def test_atoms_that_always_held_are_listed_once(tmp_path):
     path = small_run(tmp_path / "run", [[draw((4, 0, 5), (5, 2, 4))]], snapshots={4: b""})
-    digest = digest_run(load(path))
+    digest = shown(load(path))
     assert digest.always == ("broken()",)
     assert {s.atoms for s in digest.states.values()} == {(), ("lit(a)",)}
-    alone = digest_run(load(small_run(tmp_path / "alone", [], snapshots={4: b""})))
+    alone = shown(load(small_run(tmp_path / "alone", [], snapshots={4: b""})))
     assert (alone.always, alone.states[0].atoms) == ((), ("broken()",))
 
 
@@ -81,10 +84,10 @@ WALK = [[draw((0, 0, 1), (1, 1, 2), (2, 1, 6))]]
 
 def test_states_have_a_picture_of_a_kept_position(tmp_path):
     run = load(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS))
-    digest = digest_run(run, lambda snapshot: PNG + snapshot)
+    digest = shown(run, lambda snapshot: PNG + snapshot)
     looks = [s.picture for s in digest.states.values()]
     assert looks == [*(address(PNG + s) for s in SNAPSHOTS.values()), ""]
-    assert all(s.picture == "" for s in digest_run(run).states.values())
+    assert all(s.picture == "" for s in shown(run).states.values())
 
 
 def raising(snapshot):
@@ -104,16 +107,16 @@ def raising(snapshot):
 )
 def test_only_a_picture_that_cannot_be_drawn_is_omitted(tmp_path, pictures, drawn):
     run = load(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS))
-    digest = digest_run(run, pictures)
+    digest = shown(run, pictures)
     assert sum(bool(s.picture) for s in digest.states.values()) == drawn
-    assert digest.capabilities == digest_run(run).capabilities
+    assert digest.capabilities == shown(run).capabilities
 
 
 def test_pictures_are_drawn_while_they_fit_starting_with_the_initial_state(tmp_path):
     noise = random.Random(1).randbytes(6_000)
     run = load(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS))
     with run.open_journal() as journal:
-        digest = digest_of(run, journal, lambda snapshot: PNG + noise, SizeBudget(25_000))
-    looks = [bool(s.picture) for s in digest.states.values()]
+        made = digest_of(run, journal, lambda snapshot: PNG + noise, SizeBudget(25_000))
+    looks = [bool(s.picture) for s in by_attribute(made).states.values()]
     assert looks[0]
     assert 0 < sum(looks) < 3

@@ -20,10 +20,8 @@ from support.small_runs import draw, execution, run_in_memory
 
 def summary(queries, **said):
     run = run_in_memory(queries, **said)
-    passages = summary_of(
-        run, Standings.of_run(run, capability_views(run.graph)), find_findings(run.graph)
-    )
-    return {passage.heading: list(passage.sentences) for passage in passages}
+    standings = Standings.of_run(run, capability_views(run.graph))
+    return dict(summary_of(run, standings, find_findings(run.graph)))
 
 
 HEADINGS = [
@@ -216,11 +214,7 @@ def test_findings_of_several_kinds_are_named_before_more_of_one():
             self.kind, self.sentence = kind, f"{kind} {number}."
 
     found = [StubFinding("preference", n) for n in range(4)] + [StubFinding("side effect", 0)]
-    (said,) = (
-        p
-        for p in summary_of(run, Standings.of_run(run, views), found)
-        if p.heading == "What else it changed"
-    )
-    assert said.sentences[1:] == (
+    said = dict(summary_of(run, Standings.of_run(run, views), found))["What else it changed"]
+    assert said[1:] == [
         "preference 0.", "side effect 0.", "preference 1.", "2 more findings are shown above.",
-    )  # fmt: skip
+    ]  # fmt: skip

@@ -1,37 +1,31 @@
 """Everything that a report says, as plain values, in the order of importance while it fits.
 
 The digest decides what a report says, the page how it looks. Values can be embedded as JSON and
-stay small: each state is written once, in `Digest.states`, and referred to by its number.
+stay small: each state is written once, in `states`, and referred to by its number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Finding, approximate_labels
 from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.journal.journal import Journal
-from capscope.logic import Phrasing, Vocabulary
+from capscope.logic import Phrasing
 from capscope.model import StateGraph
 from capscope.report.digest.capabilities import (
-    CapabilityDigest,
     Standings,
+    add_run_facts,
     capability_digests,
     marks_note,
-    with_harm,
-    with_inferred,
 )
-from capscope.report.digest.cards import CardDigest, CardMaker, Tone
-from capscope.report.digest.draw_samples import OMITTED, sample_draws, with_draws
-from capscope.report.digest.headline import HeadlineDigest, headline_of
-from capscope.report.digest.heat_map import HeatMap, heat_map
+from capscope.report.digest.cards import CardMaker, Tone
+from capscope.report.digest.draw_samples import OMITTED, add_draws
+from capscope.report.digest.headline import headline_of
+from capscope.report.digest.heat_map import heat_map
 from capscope.report.digest.learning import (
-    AuditDigest,
-    Coverage,
-    LearningPoint,
-    SpendingPart,
     audit_digest,
     coverage_of,
     learning_curve,
@@ -39,17 +33,14 @@ from capscope.report.digest.learning import (
 )
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import (
-    GroupOverview,
     Pictures,
-    StateDigest,
     StateListing,
-    StateMap,
     group_overview,
     splitting_atoms,
     state_map,
     with_pictures,
 )
-from capscope.report.digest.summary import SummarySection, facts_of, summary_of
+from capscope.report.digest.summary import facts_of, summary_of
 from capscope.report.text import capability_views
 from capscope.sanitize import sanitize
 from capscope.stats.error_budget import ERROR_RATE
@@ -68,55 +59,7 @@ _MOST_INTENTS = 4
 """Capabilities named for one kind of change."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeDigest:
-    """A kind of change beyond a form of request."""
-
-    request: str
-    change: str
-    count: str
-    """How often it was seen, and what became of it."""
-    intents: tuple[str, ...]
-    tone: Tone
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Everything that a report says."""
-
-    problem: str
-    phrases: tuple[tuple[str, str, str], ...]
-    """A predicate, what an atom of it says in words, and the opposite: see `Phrasing`."""
-    headline: HeadlineDigest
-    summary: tuple[SummarySection, ...]
-    facts: tuple[tuple[str, str], ...]
-    """Names and values: what is needed to repeat the run."""
-    always: tuple[str, ...]
-    """Atoms that held in every state seen."""
-    changes: tuple[ChangeDigest, ...]
-    """What changed beyond the requests, the most serious first."""
-    cards: tuple[CardDigest, ...]
-    """The findings, the most harmful first."""
-    findings_note: str
-    marks_note: str
-    """See `capabilities.marks_note`."""
-    single_steps: bool
-    """Whether executions end with a change, so that standings are about repeated requests."""
-    capabilities: tuple[CapabilityDigest, ...]
-    heat: HeatMap
-    learning: tuple[LearningPoint, ...]
-    audit: AuditDigest | None
-    spending: tuple[SpendingPart, ...]
-    coverage: Coverage
-    states: Mapping[int, StateDigest]
-    """The states that are mentioned, by number; `s0` is the first state of the run."""
-    map: StateMap
-    overview: GroupOverview
-    notes: tuple[str, ...] = ()
-    """What was omitted from the report."""
-
-
-def digest_run(run: Run, pictures: Pictures | None = None) -> Digest:
+def digest_run(run: Run, pictures: Pictures | None = None) -> dict[str, Any]:
     """Make the digest of a run, whether or not it has finished.
 
     Args:
@@ -124,13 +67,15 @@ def digest_run(run: Run, pictures: Pictures | None = None) -> Digest:
         pictures: Draws the position of a snapshot as a PNG; if it raises, there is no picture.
 
     Returns:
-        Everything that the report says.
+        Everything that the report says, by part.
     """
     with run.open_journal() as journal:
         return digest_of(run, journal, pictures, SizeBudget(WHOLE))
 
 
-def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: SizeBudget) -> Digest:
+def digest_of(
+    run: Run, journal: Journal, pictures: Pictures | None, space: SizeBudget
+) -> dict[str, Any]:
     """Make the digest of a run; all parts but the smallest count against the size budget."""
     graph, table = run.graph, run.executions
     standings = Standings.of_run(run, capability_views(graph))
@@ -139,96 +84,73 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
     found = run.findings()
     maker, room = CardMaker(run, listing), space.part(_FINDINGS)
     hazards = maker.taken((maker.hazard_card(run, result) for result in run.hazards), room)
-    cards = (*hazards, *maker.taken(map(maker.card, found), room))
-    changes = _changes(run, space.part(_CHANGES))
-    capabilities = capability_digests(standings, graph, space.part(_RULES), run.success)
+    findings = maker.taken(map(maker.card, found), room)
+    cards = [*hazards, *findings]
+    changes = list(takewhile(space.part(_CHANGES).take, _changes(run)))
+    capabilities = capability_digests(standings, graph, space.part(_RULES))
+    add_run_facts(capabilities, run, cards)
     drawn = _drawn(standings, capabilities, graph, listing, space)
-    samples = sample_draws(run, journal, standings.views, capabilities, listing, space, _DRAWS)
-    capabilities = with_draws(with_inferred(run, with_harm(capabilities, cards)), samples.shown)
-    return Digest(
-        problem=sanitize(run.problem),
-        phrases=_phrases(graph.vocabulary),
-        headline=headline_of(run, standings, cards),
-        summary=summary_of(run, standings, found),
-        facts=facts_of(run),
-        always=listing.holding(listing.always),
-        changes=changes,
-        cards=cards,
-        findings_note=_findings_note(found, len(cards) - len(hazards), len(table)),
-        marks_note=marks_note(graph.exactly_one, graph.vocabulary),
-        single_steps=standings.repeated,
-        capabilities=tuple(capabilities),
-        heat=drawn.heat,
-        learning=learning_curve(table),
-        audit=audit_digest(table, run.audit),
-        spending=spending_parts(table, run.identity.strategy),
-        coverage=coverage_of(graph, run.coverage.inferred if run.infers else 0),
-        states=with_pictures(listing, journal, pictures, space),
-        map=drawn.map,
-        overview=drawn.overview,
-        notes=(
-            *_omissions(capabilities, samples.omitted),
-            *_omitted_changes(len(run.unrequested_changes) - len(changes)),
-        ),
-    )
-
-
-class _Drawn(NamedTuple):
-    heat: HeatMap
-    map: StateMap
-    overview: GroupOverview
+    omitted = add_draws(run, journal, standings.views, capabilities, listing, space, _DRAWS)
+    phrases = Phrasing.of(graph.vocabulary).phrases.items()
+    return {
+        "problem": sanitize(run.problem),
+        # A predicate, what an atom of it says in words, and the opposite.
+        "phrases": [tuple(map(sanitize, (name, *both))) for name, both in phrases],
+        "headline": headline_of(run, standings, cards),
+        "summary": summary_of(run, standings, found),
+        "facts": facts_of(run),
+        "always": listing.holding(listing.always),
+        "changes": changes,
+        "cards": cards,
+        "findings_note": _findings_note(found, len(findings), len(table)),
+        "marks_note": marks_note(graph.exactly_one, graph.vocabulary),
+        # Executions end with a change, so that standings are about repeated requests.
+        "single_steps": standings.repeated,
+        "capabilities": capabilities,
+        **drawn,
+        "learning": learning_curve(table),
+        "audit": audit_digest(table, run.audit),
+        "spending": spending_parts(table, run.identity.strategy),
+        "coverage": coverage_of(graph, run.coverage.inferred if run.infers else 0),
+        "states": with_pictures(listing, journal, pictures, space),
+        "notes": list(_omissions(run, capabilities, omitted, len(changes))),
+    }
 
 
 def _drawn(
     standings: Standings,
-    capabilities: Sequence[CapabilityDigest],
+    capabilities: Sequence[Mapping[str, Any]],
     graph: StateGraph,
     listing: StateListing,
     space: SizeBudget,
-) -> _Drawn:
-    """Make what is drawn."""
+) -> dict[str, Any]:
+    """Make the heat map, the map of states and the overview of groups of states."""
     views, intents = standings.views, [view.intent for view in standings.views]
-    rules = [len(one.rules) for one in capabilities]
+    rules = [len(one["rules"]) for one in capabilities]
     atoms = splitting_atoms(views, graph.vocabulary)
     room = min(_HEAT, space.left)
     heat = heat_map(graph, views, standings.eventual, atoms, rules, SizeBudget(room))
-    if not heat.columns and standings.repeated:
+    if not heat["columns"] and standings.repeated:
         # It always gets there, or never: single requests show what conditions matter.
         heat = heat_map(graph, views, None, atoms, rules, SizeBudget(room))
     space.take(heat)
-    return _Drawn(
-        heat,
-        state_map(graph, intents, listing, space.part(_MAP)),
-        group_overview(graph, intents, atoms, listing, space.part(_MAP)),
-    )
+    return {
+        "heat": heat,
+        "map": state_map(graph, intents, listing, space.part(_MAP)),
+        "overview": group_overview(graph, intents, atoms, listing, space.part(_MAP)),
+    }
 
 
-def _phrases(vocabulary: Vocabulary) -> tuple[tuple[str, str, str], ...]:
-    phrases = Phrasing.of(vocabulary).phrases.items()
-    return tuple((sanitize(name), sanitize(yes), sanitize(no)) for name, (yes, no) in phrases)
-
-
-def _changes(run: Run, space: SizeBudget) -> tuple[ChangeDigest, ...]:
-    """List what changed beyond the requests, as far as it fits."""
-    kept: list[ChangeDigest] = []
+def _changes(run: Run) -> Iterator[dict[str, Any]]:
+    """Describe each kind of change beyond the requests, the most serious first."""
     for change in run.unrequested_changes:
-        shown = ChangeDigest(
-            sanitize(change.request),
-            sanitize(change.change),
-            change.count_text,
-            tuple(sanitize(str(intent)) for intent in change.intents[:_MOST_INTENTS]),
-            Tone.ODD if change.undone else Tone.HARM,
-        )
-        if not space.take(shown):
-            break
-        kept.append(shown)
-    return tuple(kept)
-
-
-def _omitted_changes(number: int) -> Iterator[str]:
-    if number:
-        kinds = counted(number, "kind")
-        yield f"{kinds} of changes omitted (size limit); `capscope show --findings` prints all."
+        yield {
+            "request": sanitize(change.request),
+            "change": sanitize(change.change),
+            "count": change.count_text,
+            "intents": [sanitize(str(intent)) for intent in change.intents[:_MOST_INTENTS]],
+            "tone": Tone.ODD if change.undone else Tone.HARM,
+        }
 
 
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
@@ -252,16 +174,20 @@ def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> s
     return note + (f" {counted(hidden, 'more finding')} omitted (size limit)." if hidden else "")
 
 
-def _omissions(capabilities: Sequence[CapabilityDigest], draws: int) -> Iterator[str]:
-    rules = sum(capability.rules_omitted for capability in capabilities)
-    if rules:
+def _omissions(
+    run: Run, capabilities: Sequence[Mapping[str, Any]], draws: int, changes: int
+) -> Iterator[str]:
+    """Say what was omitted: rules, draws, transcripts, and all but some kinds of changes."""
+    if rules := sum(one["rules_omitted"] for one in capabilities):
         yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."
     if draws:
         yield f"{counted(draws, 'execution')} omitted (size limit)."
-    shown = (d for one in capabilities for rule in one.rules for d in rule.draws)
-    transcripts = sum(draw.transcript == OMITTED for draw in shown)
-    if transcripts:
+    shown = [draw for one in capabilities for rule in one["rules"] for draw in rule["draws"]]
+    if transcripts := sum(draw["transcript"] == OMITTED for draw in shown):
         yield (
             f"{counted(transcripts, 'transcript')} omitted (size limit); `capscope show RUN "
             "CAPABILITY --transcript` prints all of a capability."
         )
+    if more := len(run.unrequested_changes) - changes:
+        kinds = counted(more, "kind")
+        yield f"{kinds} of changes omitted (size limit); `capscope show --findings` prints all."

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capscope.insight.rates import success_at_once, without_sinks
 from capscope.insight.repeated_requests import Persistence
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.model import Outcome, StateGraph
-from capscope.report.digest.cards import CardDigest, Tone
+from capscope.report.digest.cards import Tone
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.text import CapabilityView, RuleView
 from capscope.sanitize import sanitize
 from capscope.stats.arrays import Floats
-from capscope.stats.rate import Rate
 from capscope.wording import first_few, joined
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
 ALMOST_CERTAIN = 0.99
+ACHIEVED, OTHER, NOTHING = "achieved", "something else", "nothing changed"
+"""What an outcome means for the intent."""
 _MOST_GROUPS = 3
 _MOST_CONDITIONS = 8
 """Conjunctions shown of one condition."""
@@ -39,101 +40,6 @@ class Standing(StrEnum):
     RELIABLE = "reliable"
     SOMETIMES = "sometimes"
     NEVER = "never seen"
-
-
-class Mark(StrEnum):
-    """What an outcome means for the intent."""
-
-    ACHIEVED = "achieved"
-    OTHER = "something else"
-    NOTHING = "nothing changed"
-
-
-@dataclass(frozen=True, slots=True)
-class LiteralChange:
-    """A literal that an outcome makes true."""
-
-    literal: str
-    side_effect: bool
-    """The intent does not ask for it, and neither the intent nor another change implies it."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeDigest:
-    """One outcome of a rule."""
-
-    mark: Mark
-    probability: float
-    low: float
-    high: float
-    count: int
-    changes: tuple[LiteralChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DrawDigest:
-    """One execution that a rule was learned from."""
-
-    query: int
-    draw: int
-    execution: int
-    outcome: int
-    """Index among the outcomes of its rule."""
-    trajectory: tuple[int, ...]
-    """Numbers of states, from the state before to the state after."""
-    ending: str
-    simulator_steps: int
-    llm_tokens: int
-    detail: str
-    transcript: str
-    """Written by the agent: untrusted, possibly shortened, empty if there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class RuleDigest:
-    """A rule: its condition, its outcomes and some of its draws."""
-
-    when: tuple[tuple[str, ...], ...]
-    """A disjunction of conjunctions; one empty conjunction means always."""
-    states_count: int
-    draws_count: int
-    achieving: float
-    held_already: bool
-    """The intent held before, and nothing changed."""
-    outcomes: tuple[OutcomeDigest, ...]
-    draws: tuple[DrawDigest, ...] = ()
-    """Some for each outcome, the earliest first."""
-    conditions_omitted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CapabilityDigest:
-    """A row of the table, and what it expands to."""
-
-    intent: str
-    standing: Standing
-    executions: int
-    states_tried: int
-    states_untried: int
-    success: float | None
-    """See `capscope.insight.rates.success_at_once`."""
-    success_low: float
-    """The lowest success of a rule in which the intent did not hold already."""
-    side_effects: int
-    """The most side effects of an outcome."""
-    rules: tuple[RuleDigest, ...] = ()
-    gets_there: float | None = None
-    """The mean probability that the intent holds in the end if it is requested until it does, over
-    the same states as `success`; None if an execution does not end with a change."""
-    standing_inferred: bool = False
-    """Whether the standing would be lower without what the model infers about untried pairs."""
-    inferred: int = 0
-    """Of the states untried, those in which the model predicts what happens."""
-    harm: int | None = None
-    """The first card that says that it does harm."""
-    rules_omitted: int = 0
-    after_reset: Rate | None = None
-    """None if the intent holds after every reset, or where resets led was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -214,96 +120,95 @@ def standing_of(view: CapabilityView) -> Standing:
 
 
 def capability_digests(
-    standings: Standings,
-    graph: StateGraph,
-    space: SizeBudget,
-    success: Mapping[Intent, Rate] | None = None,
-) -> list[CapabilityDigest]:
+    standings: Standings, graph: StateGraph, space: SizeBudget
+) -> list[dict[str, Any]]:
     """Describe the capabilities with as many rules as fit, without their draws."""
-    views = standings.views
-    described = [
-        _capability(standings, i, graph, (success or {}).get(view.intent))
-        for i, view in enumerate(views)
-    ]
-    kept: list[list[RuleDigest]] = [[] for _ in views]
-    space.take(*described)
+    rows = [_row(standings, number, graph) for number in range(len(standings.views))]
+    space.take(*rows)
     # The first rule of each, then the second of each: a long list must not displace the others.
-    for rank in range(max((len(view.rules) for view in views), default=0)):
-        for view, rules in zip(views, kept, strict=True):
-            if len(rules) == rank < len(view.rules):
+    for rank in range(max((len(view.rules) for view in standings.views), default=0)):
+        for view, row in zip(standings.views, rows, strict=True):
+            if len(row["rules"]) == rank < len(view.rules):
                 rule = _rule(view.rules[rank], graph.vocabulary)
                 if space.take(rule):
-                    rules.append(rule)
-    return [
-        replace(one, rules=tuple(rules), rules_omitted=len(view.rules) - len(rules))
-        for one, view, rules in zip(described, views, kept, strict=True)
-    ]
+                    row["rules"].append(rule)
+    for view, row in zip(standings.views, rows, strict=True):
+        row["rules_omitted"] = len(view.rules) - len(row["rules"])
+    return rows
 
 
-def _capability(
-    standings: Standings, number: int, graph: StateGraph, after_reset: Rate | None
-) -> CapabilityDigest:
+def _row(standings: Standings, number: int, graph: StateGraph) -> dict[str, Any]:
     view = standings.views[number]
     success = success_at_once(graph, view.intent)
     lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
-    return CapabilityDigest(
-        intent=sanitize(str(view.intent)),
-        standing=standings.each[number],
-        executions=view.executions,
-        states_tried=view.states_tried,
-        states_untried=view.states_seen - view.states_tried,
-        success=None if success is None else brief(success),
-        success_low=brief(lowest),
-        side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
-        gets_there=standings.gets_there[number] if standings.repeated else None,
-        standing_inferred=view.intent in standings.inferred,
-        after_reset=after_reset,
-    )
+    return {
+        "intent": sanitize(str(view.intent)),
+        "standing": standings.each[number],
+        # Whether it would be lower without what the model infers about untried pairs.
+        "standing_inferred": view.intent in standings.inferred,
+        "executions": view.executions,
+        "states_tried": view.states_tried,
+        "states_untried": view.states_seen - view.states_tried,
+        "success": None if success is None else brief(success),
+        # The lowest of a rule in which the intent did not hold already.
+        "success_low": brief(lowest),
+        # The mean over the same states as `success`; None if executions do not end with changes.
+        "gets_there": standings.gets_there[number] if standings.repeated else None,
+        "after_reset": None,
+        "side_effects": max((rule.most_side_effects for rule in view.rules), default=0),
+        "inferred": 0,
+        "harm": None,
+        "rules": [],
+        "rules_omitted": 0,
+    }
 
 
-def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
+def _rule(view: RuleView, vocabulary: Vocabulary) -> dict[str, Any]:
     outcomes = zip(view.rule.outcomes, view.achieved, view.side_effects, strict=True)
     conditions = [tuple(sanitize(str(literal)) for literal in term) for term in view.when]
-    return RuleDigest(
-        when=tuple(conditions[:_MOST_CONDITIONS]),
-        states_count=len(view.rule.states),
-        draws_count=view.rule.executions,
-        achieving=brief(view.achieving),
-        held_already=view.held and not view.acts,
-        outcomes=tuple(_outcome(*outcome, vocabulary) for outcome in outcomes),
-        conditions_omitted=max(len(conditions) - _MOST_CONDITIONS, 0),
-    )
+    return {
+        "when": tuple(conditions[:_MOST_CONDITIONS]),
+        "conditions_omitted": max(len(conditions) - _MOST_CONDITIONS, 0),
+        "states_count": len(view.rule.states),
+        "draws_count": view.rule.executions,
+        "achieving": brief(view.achieving),
+        "held_already": view.held and not view.acts,
+        "outcomes": [_outcome(*outcome, vocabulary) for outcome in outcomes],
+        "draws": [],
+    }
 
 
 def _outcome(
     outcome: Outcome, achieved: bool, beyond: Effect, vocabulary: Vocabulary
-) -> OutcomeDigest:
+) -> dict[str, Any]:
     changed = outcome.effect.literals(vocabulary)
-    mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
-    low, high = outcome.interval
     side_effects = beyond.literals(vocabulary)
-    changes = (LiteralChange(sanitize(str(x)), x in side_effects) for x in changed)
-    return OutcomeDigest(
-        mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
-    )
+    return {
+        "mark": ACHIEVED if achieved else OTHER if changed else NOTHING,
+        "probability": brief(outcome.probability),
+        "low": brief(outcome.interval[0]),
+        "high": brief(outcome.interval[1]),
+        "count": outcome.count,
+        "changes": [
+            {"literal": sanitize(str(x)), "side_effect": x in side_effects} for x in changed
+        ],
+    }
 
 
-def with_harm(
-    capabilities: Sequence[CapabilityDigest], cards: Sequence[CardDigest]
-) -> list[CapabilityDigest]:
-    """Add to each capability the first card that says that it does harm."""
-    harmful = [(i, card) for i, card in enumerate(cards) if card.tone is Tone.HARM]
-    first = {intent: i for i, card in reversed(harmful) for intent in card.intents}
-    return [replace(one, harm=first.get(one.intent)) for one in capabilities]
-
-
-def with_inferred(run: Run, capabilities: Sequence[CapabilityDigest]) -> list[CapabilityDigest]:
-    """Add to each capability in how many states the model infers what happens."""
-    if not run.infers:
-        return list(capabilities)
-    by_intent = zip(run.graph.capabilities, run.model.coverage_by_capability(), strict=True)
-    inferred = {sanitize(str(intent)): own.inferred for intent, own in by_intent}
-    return [replace(one, inferred=inferred[one.intent]) for one in capabilities]
+def add_run_facts(
+    rows: Sequence[dict[str, Any]], run: Run, cards: Sequence[Mapping[str, Any]]
+) -> None:
+    """Add to each capability its success after a reset, inferred states, and first card of harm."""
+    harmful = [(i, card) for i, card in enumerate(cards) if card["tone"] is Tone.HARM]
+    harm = {intent: i for i, card in reversed(harmful) for intent in card["intents"]}
+    each = run.model.coverage_by_capability() if run.infers else ()
+    inferred = dict(zip(run.capabilities, (own.inferred for own in each), strict=False))
+    named = {sanitize(str(intent)): intent for intent in run.capabilities}
+    for row in rows:
+        intent = named[row["intent"]]
+        row["after_reset"] = run.success.get(intent)
+        row["inferred"] = inferred.get(intent, 0)
+        row["harm"] = harm.get(row["intent"])
 
 
 def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:

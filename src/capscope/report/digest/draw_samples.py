@@ -7,17 +7,14 @@ serve all rules at once, so only the chosen draws are read from the journal.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
-from capscope.report.digest.capabilities import CapabilityDigest, DrawDigest
 from capscope.report.digest.size_budget import SizeBudget, shortened
 from capscope.report.digest.states import StateListing
 from capscope.report.draws import ExecutionId, abbreviated_lines, read_executions
@@ -35,84 +32,70 @@ _LONGEST_TRANSCRIPT = 8_000
 _LONGEST_DETAIL = 400
 
 
-class OutcomeIndex(NamedTuple):
-    """Where an outcome is: indices among the capabilities, their rules and their outcomes."""
-
-    capability: int
-    rule: int
-    outcome: int
+OutcomeIndex = tuple[int, int, int]
+"""Where an outcome is: indices among the capabilities, their rules and their outcomes."""
 
 
-DrawSample = tuple[OutcomeIndex, DrawDigest]
-"""A draw that is shown, and the outcome that it shows."""
-
-
-class DrawSamples(NamedTuple):
-    """The draws that are shown."""
-
-    shown: Sequence[DrawSample]
-    omitted: int
-    """Chosen draws that did not fit."""
-
-
-def sample_draws(
+def add_draws(
     run: Run,
     journal: Journal,
     views: Sequence[CapabilityView],
-    digests: Sequence[CapabilityDigest],
+    capabilities: Sequence[dict[str, Any]],
     listing: StateListing,
     space: SizeBudget,
     most: int,
-) -> DrawSamples:
-    """Choose draws for the rules of the digest and read them, as many as fit.
+) -> int:
+    """Choose draws for the rules of the digest and add them there, as many as fit.
 
     Args:
         run: The run.
         journal: Its journal.
         views: Its capabilities.
-        digests: What is shown of them.
+        capabilities: What is shown of them.
         listing: Lists the states that the draws pass through.
         space: What is left for the report; half of the rest is for transcripts.
         most: The size of the draws without their transcripts.
 
     Returns:
-        The draws, and how many of those chosen are omitted.
+        How many of the chosen draws do not fit.
     """
     has_transcript = _with_transcript(run.executions, journal)
-    chosen = list(chosen_draws(run, views, digests, has_transcript))
-    samples = _read(run.executions, journal, chosen, has_transcript, listing, space.part(most))
-    shown = list(_with_transcripts(journal, samples, space.part(space.left // 2)))
-    return DrawSamples(shown, len(chosen) - len(shown))
-
-
-def with_draws(
-    capabilities: Sequence[CapabilityDigest], samples: Sequence[DrawSample]
-) -> list[CapabilityDigest]:
-    """Add the draws to the rules they belong to, the earliest first."""
-    of_rule: defaultdict[tuple[int, int], list[DrawDigest]] = defaultdict(list)
-    for (capability, rule, _), draw in samples:
-        of_rule[capability, rule].append(draw)
-    for draws in of_rule.values():
-        draws.sort(key=attrgetter("query", "draw", "execution"))
-    complete = []
-    for c, one in enumerate(capabilities):
-        rules = (replace(rule, draws=tuple(of_rule[c, r])) for r, rule in enumerate(one.rules))
-        complete.append(replace(one, rules=tuple(rules)))
-    return complete
+    chosen = list(chosen_draws(run, views, capabilities, has_transcript))
+    executions = read_executions(run.executions, journal, (row for _, row in chosen))
+    own, shown = space.part(most), []
+    for ((c, r, outcome), row), (place, attempt) in zip(chosen, executions, strict=True):
+        trajectory = [listing.number[state] for state in attempt.trajectory]
+        draw = {
+            **place._asdict(),
+            "outcome": outcome,
+            "trajectory": trajectory,
+            "ending": str(attempt.ending),
+            "simulator_steps": attempt.simulator_steps,
+            "llm_tokens": attempt.llm_tokens,
+            "detail": _shown(attempt.detail, _LONGEST_DETAIL),
+            "transcript": OMITTED if has_transcript[row] else "",
+        }
+        if listing.take(trajectory, own, draw):
+            shown.append(draw)
+            capabilities[c]["rules"][r]["draws"].append(draw)
+    _add_transcripts(journal, shown, space.part(space.left // 2))
+    for rule in (rule for one in capabilities for rule in one["rules"]):
+        rule["draws"].sort(key=itemgetter("query", "draw", "execution"))
+    return len(chosen) - len(shown)
 
 
 def chosen_draws(
     run: Run,
     views: Sequence[CapabilityView],
-    digests: Sequence[CapabilityDigest],
+    capabilities: Sequence[dict[str, Any]],
     has_transcript: Mask,
 ) -> Iterator[tuple[OutcomeIndex, int]]:
     """Yield the best execution of every outcome in the digest, then the second best, etc."""
     outcomes = [
-        OutcomeIndex(c, r, o)
-        for c, digest in enumerate(digests)
-        for r, rule in enumerate(digest.rules)
-        for o in range(len(rule.outcomes))
+        (c, r, o)
+        for c, one in enumerate(capabilities)
+        for r, rule in enumerate(one["rules"])
+        for o in range(len(rule["outcomes"]))
     ]
     transition = run.executions.transition
     # One more, for executions that were cut: their transition is -1.
@@ -141,11 +124,10 @@ def _outcome_of_transition(
     """Return the number of each transition's outcome; -1 if its rule is not in the digest."""
     number = {state: n for n, state in enumerate(run.executions.states)}
     found: dict[tuple[int, int, int], int] = {}
-    for i, index in enumerate(outcomes):
-        view = views[index.capability]
-        capability = run.graph.index[view.intent]
-        rule = view.rules[index.rule].rule
-        effect = rule.outcomes[index.outcome].effect
+    for i, (c, r, o) in enumerate(outcomes):
+        capability = run.graph.index[views[c].intent]
+        rule = views[c].rules[r].rule
+        effect = rule.outcomes[o].effect
         for state in rule.states:
             after = number.get(effect.apply(state))
             if after is not None:  # otherwise it was seen only in other states of the rule
@@ -173,51 +155,20 @@ def _first_few(group: Integers, some: Integers) -> Integers:
     return order[np.arange(len(order)) - begins < MOST]
 
 
-def _read(
-    table: ExecutionTable,
-    journal: Journal,
-    chosen: Sequence[tuple[OutcomeIndex, int]],
-    has_transcript: Mask,
-    listing: StateListing,
-    space: SizeBudget,
-) -> list[DrawSample]:
-    """Read the chosen executions and list the states they pass through, as many as fit."""
-    samples = []
-    executions = read_executions(table, journal, (row for _, row in chosen))
-    for (outcome, row), (place, attempt) in zip(chosen, executions, strict=True):
-        digest = DrawDigest(
-            *place,
-            outcome=outcome.outcome,
-            trajectory=tuple(listing.number[state] for state in attempt.trajectory),
-            ending=str(attempt.ending),
-            simulator_steps=attempt.simulator_steps,
-            llm_tokens=attempt.llm_tokens,
-            detail=_shown(attempt.detail, _LONGEST_DETAIL),
-            transcript=OMITTED if has_transcript[row] else "",
-        )
-        if listing.take(digest.trajectory, space, digest):
-            samples.append((outcome, digest))
-    return samples
-
-
-def _with_transcripts(
-    journal: Journal, samples: Sequence[DrawSample], space: SizeBudget
-) -> Iterator[DrawSample]:
+def _add_transcripts(journal: Journal, draws: Sequence[dict[str, Any]], space: SizeBudget) -> None:
     """Add the transcripts that fit; a beginning that they share is given only once."""
     earlier: list[str] = []
     first: ExecutionId | None = None
-    for outcome, digest in samples:
-        shown = digest
-        if digest.transcript:
-            place = ExecutionId(digest.query, digest.draw, digest.execution)
+    for draw in draws:
+        if draw["transcript"]:
+            place = ExecutionId(draw["query"], draw["draw"], draw["execution"])
             lines = journal.transcript(*place).splitlines()
             text = "\n".join(abbreviated_lines(lines, earlier, first))
             text = _shown(text, _LONGEST_TRANSCRIPT)
             if space.take(text):
+                draw["transcript"] = text
                 if first is None:
                     earlier, first = lines, place
-                shown = replace(digest, transcript=text)
-        yield outcome, shown
 
 
 def _shown(text: str, most: int) -> str:

@@ -9,7 +9,7 @@ whatever the model infers. The rate of single requests is estimated as everywher
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,47 +28,9 @@ _MOST_CANDIDATES = 64
 _MOST_ROWS = 120
 
 
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """How often a capability was achieved under a condition."""
-
-    rate: float | None
-    """The mean over the states tried in which the intent did not hold; None if there are none."""
-    states: int
-    """The states tried."""
-    seen: int
-    """The states seen under the condition in which the intent did not hold."""
-    rules: tuple[int, ...]
-    """The rules that apply to some of these states, by index."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeatRow:
-    """The cells of one capability: one for each column, after one for all states."""
-
-    capability: int
-    """Index into `Digest.capabilities`."""
-    cells: tuple[HeatCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """Success by capability and condition."""
-
-    columns: tuple[str, ...]
-    """Literals, each followed by its opposite."""
-    rows: tuple[HeatRow, ...]
-    rows_omitted: int
-    repeated: bool
-    """Whether rates are of asking until the intent holds, or else of asking once."""
-
-
-@dataclass(frozen=True)
-class TriedStates:
+class TriedStates(NamedTuple):
     """The states in which a capability was tried and its intent did not hold, without sinks."""
 
-    capability: int
-    """Index among the views."""
     rows: Integers
     """Positions in the list of states seen."""
     success: Floats
@@ -90,7 +52,7 @@ def heat_map(
     atoms: Sequence[int],
     rules: Sequence[int],
     space: SizeBudget,
-) -> HeatMap:
+) -> dict[str, Any]:
     """Make the heat map.
 
     Args:
@@ -103,34 +65,38 @@ def heat_map(
         space: Limits the rows.
 
     Returns:
-        The heat map, with as many rows as fit.
+        `columns` are literals, each followed by its opposite. A row has a capability and its cells:
+        one for all states, then one for each column. Rows that do not fit are counted.
     """
     states = list(graph.nodes)
     row_of = {state: i for i, state in enumerate(states)}
     tried = [
-        _tried(graph, number, view, row_of, None if eventual is None else eventual[number])
+        _tried(graph, view, row_of, None if eventual is None else eventual[number])
         for number, view in enumerate(views)
     ]
     holds = _bits(states, atoms[:_MOST_CANDIDATES], len(graph.vocabulary.atoms))
     chosen = _most_telling(tried, holds)
     names = [sanitize(str(graph.vocabulary.atoms[atoms[i]])) for i in chosen]
-    columns = tuple(text for name in names for text in (name, f"not {name}"))
     within = _conditions(holds[:, chosen])
-    ranked = sorted(tried, key=lambda one: views[one.capability].intent)
-    rows = []
-    for one in ranked[:_MOST_ROWS]:
-        test = views[one.capability].intent.test(graph.vocabulary)
+    rows: list[dict[str, Any]] = []
+    ranked = sorted(range(len(views)), key=lambda number: views[number].intent)
+    for number in ranked[:_MOST_ROWS]:
+        test = views[number].intent.test(graph.vocabulary)
         not_yet = np.array([not test(state) for state in states], dtype=bool)
-        row = HeatRow(one.capability, tuple(_cells(one, within, not_yet, rules[one.capability])))
-        if not space.take(row):
+        cells = list(_cells(tried[number], within, not_yet, rules[number]))
+        if not space.take(row := {"capability": number, "cells": cells}):
             break
         rows.append(row)
-    return HeatMap(columns, tuple(rows), len(tried) - len(rows), eventual is not None)
+    return {
+        "columns": [text for name in names for text in (name, f"not {name}")],
+        "rows": rows,
+        "rows_omitted": len(tried) - len(rows),
+        "repeated": eventual is not None,
+    }
 
 
 def _tried(
     graph: StateGraph,
-    number: int,
     view: CapabilityView,
     row_of: Mapping[State, int],
     eventual: Mapping[State, float] | None,
@@ -144,15 +110,11 @@ def _tried(
     }
     counts = successes(graph, view.intent)
     own = np.array([counts[state] for state in rule_of], dtype=np.int64).reshape(-1, 2)
-    return TriedStates(
-        number,
-        np.array([row_of[state] for state in rule_of], dtype=np.int64),
-        own[:, 0] / own[:, 1]
-        if eventual is None
-        else np.array([eventual[state] for state in rule_of], dtype=np.float64),
-        np.array(list(rule_of.values()), dtype=np.int64),
-        own if eventual is None else None,
-    )
+    rows = np.array([row_of[state] for state in rule_of], dtype=np.int64)
+    rules = np.array(list(rule_of.values()), dtype=np.int64)
+    if eventual is None:
+        return TriedStates(rows, own[:, 0] / own[:, 1], rules, own)
+    return TriedStates(rows, np.array([eventual[state] for state in rule_of]), rules, None)
 
 
 def _bits(states: Sequence[State], atoms: Sequence[int], width: int) -> Mask:
@@ -203,12 +165,14 @@ def _variance_explained(holds: Mask, success: Floats) -> Floats:
     return np.where(explained > 1e-9, explained, 0.0)
 
 
-def _cells(one: TriedStates, within: Mask, not_yet: Mask, rules: int) -> Iterator[HeatCell]:
+def _cells(one: TriedStates, within: Mask, not_yet: Mask, rules: int) -> Iterator[dict[str, Any]]:
+    """Yield the rate, the states tried, those seen without the intent, and the rules that apply."""
     seen = not_yet @ within.astype(np.int64)
-    own = within[one.rows]
-    for column in range(own.shape[1]):
-        here = own[:, column]
+    for column, here in enumerate(within[one.rows].T):
         states = int(here.sum())
-        rate = brief(one.mean(here)) if states else None
-        shown = tuple(rule for rule in np.unique(one.rule[here]).tolist() if rule < rules)
-        yield HeatCell(rate, states, int(seen[column]), shown)
+        yield {
+            "rate": brief(one.mean(here)) if states else None,
+            "states": states,
+            "seen": int(seen[column]),
+            "rules": [rule for rule in np.unique(one.rule[here]).tolist() if rule < rules],
+        }

@@ -13,8 +13,7 @@ outcome is always the same, or to measure probabilities if it is not.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -49,62 +48,17 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AuditDigest:
-    """The audit within the learning curve."""
+def learning_curve(table: ExecutionTable) -> list[tuple[float, ...]]:
+    """Return about sixty points: executions, agreement, pairs, transitions and states by then.
 
-    first: int
-    """The executions before it."""
-    last: int
-    passed: bool
-    scored: int
-    surprises: int
-
-
-class LearningPoint(NamedTuple):
-    """What was known after this many executions."""
-
-    executions: int
-    agreement: float
-    """One minus the mean total variation distance between what had been seen of a pair then and at
-    the end, over the pairs tried at the end; the distance of an untried pair is 1."""
-    pairs: int
-    transitions: int
-    states: int
-
-
-@dataclass(frozen=True, slots=True)
-class SpendingPart:
-    """The executions that were spent on one purpose."""
-
-    name: str
-    meaning: str
-    executions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many pairs were tried, and how often."""
-
-    pairs_tried: int
-    pairs_seen: int
-    """States seen times capabilities."""
-    pairs_inferred: int
-    """Of the untried pairs, those that the model predicts; the others are unknown."""
-    draws_per_pair: tuple[tuple[str, int], ...]
-    """A range of draws such as `2 to 5`, and the number of pairs in it; `0` is the first."""
-
-
-def learning_curve(table: ExecutionTable) -> tuple[LearningPoint, ...]:
-    """Return about sixty points."""
+    The agreement is one minus the mean total variation distance between what had been seen of a
+    pair then and at the end, over the pairs tried at the end; an untried pair has distance 1.
+    """
     stops = _stops(len(table))
     firsts = (table.distinct.first_of_pair, table.distinct.first, _first_visits(table))
     reached = (np.searchsorted(first, stops).tolist() for first in firsts)
-    columns = (stops.tolist(), _agreements(table, stops), *reached)
-    return tuple(
-        LearningPoint(stop, round(agreement, 6), *counts)
-        for stop, agreement, *counts in zip(*columns, strict=True)
-    )
+    agreements = [round(agreement, 6) for agreement in _agreements(table, stops)]
+    return list(zip(stops.tolist(), agreements, *reached, strict=True))
 
 
 def _stops(executions: int) -> Integers:
@@ -147,24 +101,36 @@ def _totals(values: np.ndarray, pair: Integers, pairs: int) -> np.ndarray:
     return np.bincount(pair, weights=values, minlength=pairs)
 
 
-def audit_digest(table: ExecutionTable, audit: AuditResult | None) -> AuditDigest | None:
-    """Return which executions were those of the audit."""
+def audit_digest(table: ExecutionTable, audit: AuditResult | None) -> dict[str, Any] | None:
+    """Return which executions were those of the audit: `first` is the number before it."""
     if audit is None:
         return None
-    before = int((table.query < audit.since_query).sum())
-    return AuditDigest(before, len(table), audit.passed, audit.samples, audit.surprises)
+    return {
+        "first": int((table.query < audit.since_query).sum()),
+        "last": len(table),
+        "passed": audit.passed,
+        "scored": audit.samples,
+        "surprises": audit.surprises,
+    }
 
 
-def coverage_of(graph: StateGraph, inferred: int = 0) -> Coverage:
-    """Count the pairs of a state seen and a capability by their number of draws."""
+def coverage_of(graph: StateGraph, inferred: int) -> dict[str, Any]:
+    """Count the pairs of a state seen and a capability by their number of draws.
+
+    Of the untried pairs, the model predicts those that are inferred; the others are unknown.
+    """
     seen = len(graph.nodes) * len(graph.capabilities)
     totals = (
         pair.total for node in graph.nodes.values() if node.tried for pair in node.pairs if pair
     )
     ranges = Counter(bisect_left(_DRAWS_UP_TO, total) for total in totals)
     ranges[0] = seen - graph.pairs_tried
-    counts = tuple((_range_name(i), ranges[i]) for i in range(len(_DRAWS_UP_TO) + 1))
-    return Coverage(graph.pairs_tried, seen, inferred, counts)
+    return {
+        "pairs_tried": graph.pairs_tried,
+        "pairs_seen": seen,
+        "pairs_inferred": inferred,
+        "draws_per_pair": [(_range_name(i), ranges[i]) for i in range(len(_DRAWS_UP_TO) + 1)],
+    }
 
 
 def _range_name(i: int) -> str:
@@ -174,16 +140,15 @@ def _range_name(i: int) -> str:
     return str(first) if first == _DRAWS_UP_TO[i] else f"{first} to {_DRAWS_UP_TO[i]}"
 
 
-def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, ...]:
+def spending_parts(table: ExecutionTable, strategy: str) -> list[dict[str, Any]]:
     """Return what the executions were spent on, without purposes that have none."""
     known = STRATEGIES.get(strategy)
-    repeats = known is None or known.repeats_policy
-    counts = spending(table, repeats_policy=repeats)
-    return tuple(
-        SpendingPart(name, meaning, counts[name])
+    counts = spending(table, repeats_policy=known is None or known.repeats_policy)
+    return [
+        {"name": name, "meaning": meaning, "executions": counts[name]}
         for name, meaning in _MEANINGS.items()
         if counts.get(name)
-    )
+    ]
 
 
 def spending(table: ExecutionTable, *, repeats_policy: bool) -> dict[str, int]:

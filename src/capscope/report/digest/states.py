@@ -15,8 +15,7 @@ the groups stay few enough to be read.
 import base64
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,76 +38,24 @@ _LEAST_SHARE = 0.01
 _MOST_EDGES = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class StateDigest:
-    """A symbolic state."""
+Edge = tuple[int, int, int, float, int]
+"""Source, target, capability, its fraction of the executions in the source, and their number.
 
-    name: str
-    """Short: `s0` is the initial state of the run."""
-    atoms: tuple[str, ...]
-    """The atoms that hold, without those that always hold."""
-    executions: int
-    """Executions that started there."""
-    picture: str
-    """A `data:image/png` address, or empty."""
-
-
-class MapEdge(NamedTuple):
-    """Executions that led from one state to another."""
-
-    source: int
-    target: int
-    capability: int
-    """Index into `Digest.capabilities`."""
-    probability: float
-    """The fraction of the capability's executions in the source that led to the target."""
-    draws: int
-
-
-@dataclass(frozen=True, slots=True)
-class StateMap:
-    """The states seen, or those nearest to the initial state, and the edges between them."""
-
-    states: tuple[int, ...]
-    """By number."""
-    edges: tuple[MapEdge, ...]
-    omitted: int
-
-
-class StateGroup(NamedTuple):
-    """States that agree in the atoms of the overview."""
-
-    literals: tuple[str, ...]
-    """Atoms that hold in all of them and tell them from the other groups."""
-    states: int
-    executions: int
-    """Executions that started in one of them."""
-    members: tuple[int, ...]
-    """Numbers of states, possibly not all."""
-    initial: bool
-    """Whether the run began in one of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupOverview:
-    """A map of groups of states: readable if there are thousands of them."""
-
-    atoms: tuple[str, ...]
-    """What groups differ in."""
-    groups: tuple[StateGroup, ...]
-    edges: tuple[MapEdge, ...]
-    """Between groups, by index; fractions are of the executions in the source group."""
-
-
-NO_OVERVIEW = GroupOverview((), (), ())
+States are numbers and groups of states are indices; a capability is an index into those of the
+digest.
+"""
+NO_OVERVIEW: dict[str, Any] = {"atoms": (), "groups": (), "edges": ()}
 
 
 class StateListing:
-    """The states listed so far, by number."""
+    """The states listed so far, by number: short name, atoms, executions from there, picture.
+
+    Atoms that always hold are left out; a picture is a `data:image/png` address, or empty.
+    """
 
     def __init__(self, vocabulary: Vocabulary, executions: ExecutionTable) -> None:
         self._atoms = [sanitize(str(atom)) for atom in vocabulary.atoms]
-        self._listed: dict[int, StateDigest] = {}
+        self._listed: dict[int, dict[str, Any]] = {}
         self.states = executions.states
         self.number = {state: number for number, state in enumerate(self.states)}
         self.always = constant_atoms(self.states)
@@ -127,12 +74,17 @@ class StateListing:
         self._listed |= new
         return True
 
-    def _digest(self, number: int) -> StateDigest:
-        atoms = self.holding(self.states[number] & ~self.always)
-        return StateDigest(f"s{number}", atoms, self._departures[number], "")
+    def _digest(self, number: int) -> dict[str, Any]:
+        atoms, executions = self.holding(self.states[number] & ~self.always), self._departures
+        return {
+            "name": f"s{number}",
+            "atoms": atoms,
+            "executions": executions[number],
+            "picture": "",
+        }
 
     @property
-    def listed(self) -> dict[int, StateDigest]:
+    def listed(self) -> dict[int, dict[str, Any]]:
         """The states listed so far, by number in ascending order."""
         return dict(sorted(self._listed.items()))
 
@@ -143,7 +95,7 @@ class StateListing:
 
 def with_pictures(
     listing: StateListing, journal: Journal, draw: Pictures | None, space: SizeBudget
-) -> dict[int, StateDigest]:
+) -> dict[int, dict[str, Any]]:
     """Return the listed states by number, with a picture of each as far as they fit."""
     states = listing.listed
     if draw is None:
@@ -151,7 +103,7 @@ def with_pictures(
     for number in listing.most_visited(states):
         address = picture_address(journal.positions(listing.states[number]), draw)
         if address and space.take(address):
-            states[number] = replace(states[number], picture=address)
+            states[number]["picture"] = address
     return states
 
 
@@ -168,28 +120,28 @@ def picture_address(positions: list[SavedPosition], draw: Pictures) -> str:
 
 def state_map(
     graph: StateGraph, intents: Sequence[Intent], listing: StateListing, space: SizeBudget
-) -> StateMap:
-    """Make the map of a run, with states by number; edges refer to the position in `intents`.
+) -> dict[str, Any]:
+    """Make the map of a run: states, edges between them, and how many states are omitted.
 
     A state is added together with all edges between it and the states added before.
     """
     ranked = _nearest_first(graph, listing)
     rank = {number: i for i, number in enumerate(ranked[:_MOST_MAP_STATES])}
     capabilities = [graph.index[intent] for intent in intents]
-    added_with: list[list[MapEdge]] = [[] for _ in rank]
+    added_with: list[list[Edge]] = [[] for _ in rank]
     for number in rank:
         node = graph.nodes[listing.states[number]]
         for edge in _edges(node, capabilities, listing.number):
-            if edge.target in rank:
-                added_with[max(rank[number], rank[edge.target])].append(edge)
+            if edge[1] in rank:
+                added_with[max(rank[number], rank[edge[1]])].append(edge)
     states: list[int] = []
-    edges: list[MapEdge] = []
+    edges: list[Edge] = []
     for number, own in zip(rank, added_with, strict=True):
         if not listing.take([number], space, *own):
             break
         states.append(number)
         edges += own
-    return StateMap(tuple(sorted(states)), tuple(edges), len(ranked) - len(states))
+    return {"states": sorted(states), "edges": edges, "omitted": len(ranked) - len(states)}
 
 
 def _nearest_first(graph: StateGraph, listing: StateListing) -> list[int]:
@@ -219,7 +171,7 @@ def _nearest_first(graph: StateGraph, listing: StateListing) -> list[int]:
 
 def _edges(
     node: StateNode, capabilities: Sequence[int], number: Mapping[State, int]
-) -> Iterator[MapEdge]:
+) -> Iterator[Edge]:
     for position, capability in enumerate(capabilities):
         pair = node.pairs[capability]
         if pair is not None:
@@ -227,7 +179,7 @@ def _edges(
                 if after is not node:
                     count = pair.counts[effect]
                     ends = number[node.state], number[after.state]
-                    yield MapEdge(*ends, position, brief(count / pair.total), count)
+                    yield *ends, position, brief(count / pair.total), count
 
 
 def splitting_atoms(views: Sequence[CapabilityView], vocabulary: Vocabulary) -> list[int]:
@@ -279,23 +231,35 @@ def group_overview(
     atoms: Sequence[int],
     listing: StateListing,
     space: SizeBudget,
-) -> GroupOverview:
-    """Group the states seen; members are numbers, edges refer to the position in `intents`."""
+) -> dict[str, Any]:
+    """Group the states seen by a few atoms: readable if there are thousands of states.
+
+    A group has the atoms that tell it from others, the numbers of its states and of executions from
+    there, some states, and whether the run began in one of them.
+    """
     chosen = grouping_atoms(list(graph.nodes), atoms)
     mask = sum(1 << atom for atom in chosen)
     members: dict[State, list[int]] = {}
     for state in graph.nodes:
         members.setdefault(state & mask, []).append(listing.number[state])
-    index = {key: i for i, key in enumerate(members)}
     named = _named_atoms(graph, mask, len(members))
-    groups = tuple(_group(graph, numbers, named, listing) for numbers in members.values())
-    listed = [number for group in groups for number in group.members]
-    edges = _group_edges(graph, intents, mask, index)
+    groups = [
+        (
+            listing.holding(listing.states[numbers[0]] & named),
+            len(numbers),
+            sum(graph.nodes[listing.states[number]].departures for number in numbers),
+            listing.most_visited(numbers)[:_MOST_MEMBERS],
+            0 in numbers,
+        )
+        for numbers in members.values()
+    ]
+    listed = [number for _, _, _, shown, _ in groups for number in shown]
+    edges = _group_edges(graph, intents, mask, {key: i for i, key in enumerate(members)})
     # Groups of one state each say nothing that the map of states does not.
     if len(groups) in (1, len(graph.nodes)) or not listing.take(listed, space, groups, edges):
         return NO_OVERVIEW
-    names = (sanitize(str(graph.vocabulary.atoms[atom])) for atom in sorted(chosen))
-    return GroupOverview(tuple(names), groups, edges)
+    names = [sanitize(str(graph.vocabulary.atoms[atom])) for atom in sorted(chosen)]
+    return {"atoms": names, "groups": groups, "edges": edges}
 
 
 def _named_atoms(graph: StateGraph, mask: State, groups: int) -> State:
@@ -307,23 +271,9 @@ def _named_atoms(graph: StateGraph, mask: State, groups: int) -> State:
     return mask
 
 
-def _group(
-    graph: StateGraph, numbers: Sequence[int], named: State, listing: StateListing
-) -> StateGroup:
-    departures = (graph.nodes[listing.states[number]].departures for number in numbers)
-    shown = listing.most_visited(numbers)[:_MOST_MEMBERS]
-    return StateGroup(
-        listing.holding(listing.states[numbers[0]] & named),
-        len(numbers),
-        sum(departures),
-        tuple(shown),
-        0 in numbers,
-    )
-
-
 def _group_edges(
     graph: StateGraph, intents: Sequence[Intent], mask: State, index: dict[State, int]
-) -> tuple[MapEdge, ...]:
+) -> list[Edge]:
     draws: Counter[tuple[int, int]] = Counter()
     led: Counter[tuple[int, int, int]] = Counter()
     capabilities = [graph.index[intent] for intent in intents]
@@ -340,7 +290,7 @@ def _group_edges(
                 target = index[after.state & mask]
                 if target != source:
                     led[source, target, position] += pair.counts[effect]
-    return tuple(
-        MapEdge(source, target, position, brief(count / draws[source, position]), count)
+    return [
+        (source, target, position, brief(count / draws[source, position]), count)
         for (source, target, position), count in led.most_common(_MOST_EDGES)
-    )
+    ]

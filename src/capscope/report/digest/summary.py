@@ -7,27 +7,22 @@ every claim has its numbers, and nothing that was not seen is called impossible.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capscope.insight.agent_failures import agent_failure_text, agent_failure_warnings
-from capscope.insight.changes import headline
+from capscope.insight.agent_failures import agent_failure_text
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import confidence_note, hazard_headline
 from capscope.journal.run_meta import RunIdentity, StopKind
-from capscope.logic import Intent, Phrasing, State
-from capscope.report.digest.capabilities import (
-    ALMOST_CERTAIN,
-    Standing,
-    Standings,
-    standing_of,
-)
+from capscope.logic import Intent, State
+from capscope.report.digest.capabilities import ALMOST_CERTAIN, Standing, Standings, standing_of
+from capscope.report.digest.cards import in_words
 from capscope.report.notes import (
     aliasing_notes,
-    change_warnings,
+    changes_sentence,
     claim_text,
     initial_position_notes,
     stop_text,
+    warnings_of,
 )
 from capscope.report.text import CapabilityView, RuleView
 from capscope.sanitize import sanitize
@@ -43,18 +38,16 @@ _LONGEST_CONDITION = 3
 """Literals of a condition that is readable within a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class SummarySection:
-    """A section of the summary: a heading and complete sentences."""
-
-    heading: str
-    sentences: tuple[str, ...]
+NOTHING_KNOWN = "Nothing is known yet: no capability was executed where it did not hold already."
 
 
 def summary_of(
     run: Run, standings: Standings, findings: Sequence[Finding]
-) -> tuple[SummarySection, ...]:
-    """Summarize a run in five sections, after one about hazards if there are any."""
+) -> list[tuple[str, list[str]]]:
+    """Summarize a run in five sections, after one about hazards if there are any.
+
+    A section is a heading and complete sentences.
+    """
     sections: list[tuple[str, Iterator[str]]] = [
         *([("What must not happen", _hazards(run))] if run.hazards else []),
         ("What was assessed", _assessed(run)),
@@ -63,11 +56,8 @@ def summary_of(
         ("What else it changed", _changes(run, findings)),
         ("What is unknown", _unknown(run, standings)),
     ]
-    said = Phrasing.of(run.graph.vocabulary).sentence
-    return tuple(
-        SummarySection(head, tuple(said(sanitize(text)) for text in texts))
-        for head, texts in sections
-    )
+    said = in_words(run.graph.vocabulary)
+    return [(heading, list(map(said, sentences))) for heading, sentences in sections]
 
 
 def _hazards(run: Run) -> Iterator[str]:
@@ -160,12 +150,11 @@ def _amount(currency: str, limit: float) -> str:
 
 def _changes(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     # First of all: an agent that fails is not one that prefers to do nothing.
-    warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
-    yield from map(as_sentence, warnings)
+    yield from map(as_sentence, warnings_of(run))
     if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
     else:
-        yield headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
+        yield changes_sentence(run)
     # The most striking of each kind before the second of any: findings of a kind are similar.
     first = {finding.kind: finding for finding in reversed(findings)}.values()
     ranked = sorted(findings, key=lambda finding: finding not in first)
@@ -258,9 +247,9 @@ def duration(seconds: float) -> str:
     return f"{int(minutes // 60)} h {int(minutes % 60)} min"
 
 
-def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
+def facts_of(run: Run) -> list[tuple[str, str]]:
     """List what the run was made with and what it spent."""
-    return tuple((sanitize(name), sanitize(value)) for name, value in _facts(run))
+    return [(sanitize(name), sanitize(value)) for name, value in _facts(run)]
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -315,7 +304,7 @@ def reliability_sentences(assessed: Standings) -> Iterator[str]:
         standings[standing_of(view)].append(view)
     tried = len(views) - len(standings[Standing.UNTRIED])
     if not tried:
-        yield "Nothing is known yet: no capability was executed where it did not hold already."
+        yield NOTHING_KNOWN
         return
     number, they = counted(tried, "capability"), "it" if tried == 1 else "they"
     yield f"{number} {was(tried)} tried where {they} did not hold already."

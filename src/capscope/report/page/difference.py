@@ -9,14 +9,13 @@ without it otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capscope.insight.diff import Comparison, Difference, RunTable, wording
 from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged
-from capscope.logic import Phrasing, State
+from capscope.logic import State
 from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
-from capscope.report.digest.cards import CardDigest, CardMaker, Tone, WayDigest
+from capscope.report.digest.cards import CardMaker, Tone, in_words, make_card
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
 from capscope.report.page.rendering import render, term_renderer
@@ -25,21 +24,22 @@ from capscope.sanitize import sanitize
 if TYPE_CHECKING:
     from capscope.run import Run
 
-_BETTER = GAINS | {
-    DiffKind.SIDE_EFFECT_GONE,
-    DiffKind.LESS_FREQUENT,
-    DiffKind.LESS_HAZARDOUS,
-}
-_SUSPECTED = "suspected"
+_BETTER = GAINS | {DiffKind.SIDE_EFFECT_GONE, DiffKind.LESS_FREQUENT, DiffKind.LESS_HAZARDOUS}
 
 
 def difference_page(comparison: Comparison, newer: Run | None = None) -> str:
     """Return a comparison as one HTML file; `newer` is run B, to draw paths in."""
     predicates = () if newer is None else newer.graph.vocabulary.predicates
+    ways = None if newer is None else _Ways(newer)
+    cards = {
+        "differences": [_card(one, ways) for one in comparison.differences],
+        "suspected": list(map(_suspected_card, comparison.suspected)),
+        "states": {} if ways is None else ways.listing.listed,
+    }
     return render(
         "diff.html.j2",
         comparison=comparison,
-        cards=DifferenceCards(comparison, newer),
+        cards=cards,
         term=term_renderer((p.name, p.phrase, p.negated) for p in predicates if p.phrase),
         text=wording,
     )
@@ -55,38 +55,24 @@ def table_page(table: RunTable) -> str:
     )
 
 
-class DifferenceCards:
-    """The cards of a comparison, and the states on their paths."""
-
-    def __init__(self, comparison: Comparison, newer: Run | None = None) -> None:
-        """Make the cards; `newer` is run B, to draw paths in."""
-        ways = None if newer is None else _Ways(newer)
-        self.differences = tuple(_card(one, ways) for one in comparison.differences)
-        self.suspected = tuple(map(_suspected_card, comparison.suspected))
-        self.states = {} if ways is None else ways.listing.listed
-
-
-def _card(difference: Difference, ways: _Ways | None) -> CardDigest:
-    phrasing = Phrasing.of(difference.vocabulary)
-    return CardDigest(
+def _card(difference: Difference, ways: _Ways | None) -> dict[str, Any]:
+    return make_card(
         str(difference.change),
         Tone.GOOD if difference.change in _BETTER else Tone.HARM,
-        phrasing.sentence(sanitize(wording.sentence(difference))),
-        "",
-        (sanitize(str(difference.capability)),),
-        (("B", difference.b), ("A", difference.a)),
-        None if ways is None else ways.drawn(difference),
+        in_words(difference.vocabulary)(wording.sentence(difference)),
+        [difference.capability],
+        [("B", difference.b), ("A", difference.a)],
+        way=None if ways is None else ways.drawn(difference),
     )
 
 
-def _suspected_card(capability: Unchanged) -> CardDigest:
-    return CardDigest(
-        _SUSPECTED,
+def _suspected_card(capability: Unchanged) -> dict[str, Any]:
+    return make_card(
+        "suspected",
         Tone.UNKNOWN,
         sanitize(f"{capability.capability}: {wording.size(capability)}"),
-        "",
-        (sanitize(str(capability.capability)),),
-        (("B", capability.b), ("A", capability.a)),
+        [capability.capability],
+        [("B", capability.b), ("A", capability.a)],
     )
 
 
@@ -100,7 +86,7 @@ class _Ways:
         self.listing = StateListing(run.graph.vocabulary, run.executions)
         self._maker = CardMaker(run, self.listing)
 
-    def drawn(self, difference: Difference) -> WayDigest | None:
+    def drawn(self, difference: Difference) -> dict[str, Any] | None:
         """Draw the path to the state that disagrees most and is known here; None without one."""
         if difference.vocabulary != self._graph.vocabulary:
             return None  # states were compared by the atoms that both have
@@ -108,12 +94,9 @@ class _Ways:
         steps, known = next(filter(None, found), ((), False))
         if not steps:
             return None
-        way = self._maker.way_digest(
-            steps, (*difference.literals, *difference.capability.mentioned)
-        )
-        if not self.listing.take((node.state for node in way.nodes), self._space, way):
-            return None
-        return replace(way, from_beginning=known)
+        mentioned = (*difference.literals, *difference.capability.mentioned)
+        way = self._maker.way_digest(steps, mentioned, known)
+        return way if self._maker.take_way(way, self._space, way) else None
 
     def _shown(self, difference: Difference, state: State) -> tuple[KnownPath, bool] | None:
         """Return the way through a state and what then happens, and if it is from the beginning."""

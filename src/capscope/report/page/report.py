@@ -10,17 +10,15 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capscope.export.model_json import model_of_run
 from capscope.journal.run_directory import MODEL, write_atomically
 from capscope.phases import begin_phase
-from capscope.report.digest import Digest, Pictures, digest_run
-from capscope.report.digest.capabilities import CapabilityDigest
-from capscope.report.digest.states import MapEdge
+from capscope.report.digest import Pictures, digest_run
+from capscope.report.digest.states import Edge
 from capscope.report.page.rendering import render, term_renderer
 from capscope.report.text import success_text
 from capscope.wording import counted
@@ -50,26 +48,28 @@ def write_report(run: Run, target: Path, pictures: Pictures | None = None) -> Pa
     """Write the report of a run to a file, and return that."""
     digest = digest_run(run, pictures)
     if missing := getattr(pictures, "omitted", 0):
-        note = f"{counted(missing, 'picture')} omitted (time limit)."
-        digest = replace(digest, notes=(*digest.notes, note))
+        digest["notes"].append(f"{counted(missing, 'picture')} omitted (time limit).")
     begin_phase("writing the page")
     write_atomically(target, report_page(digest))
     return target
 
 
-def report_page(digest: Digest) -> str:
-    """Return a report as one HTML file."""
-    anchors = _anchors(capability.intent for capability in digest.capabilities)
+def report_page(digest: Mapping[str, Any]) -> str:
+    """Return a digest as one HTML file."""
+    capabilities = digest["capabilities"]
+    anchors = _anchors(one["intent"] for one in capabilities)
     return render(
         "report.html.j2",
         _SCRIPTS,
         digest=digest,
-        term=term_renderer(digest.phrases),
+        term=term_renderer(digest["phrases"]),
         success_text=success_text,
         state_links=True,
         anchors=anchors,
-        anchor_of={c.intent: a for c, a in zip(digest.capabilities, anchors, strict=True)},
-        standings=Counter(capability.standing for capability in digest.capabilities),
+        anchor_of={
+            one["intent"]: anchor for one, anchor in zip(capabilities, anchors, strict=True)
+        },
+        standings=Counter(one["standing"] for one in capabilities),
         data=_for_scripts(digest, anchors),
     )
 
@@ -88,37 +88,39 @@ def _anchors(intents: Iterable[str]) -> list[str]:
     return anchors
 
 
-def _for_scripts(digest: Digest, anchors: Sequence[str]) -> dict[str, Any]:
-    """Select what scripts need; edges are lists, since there are thousands of them."""
-    overview = digest.overview
+def _for_scripts(digest: Mapping[str, Any], anchors: Sequence[str]) -> dict[str, Any]:
+    """Select what scripts need; edges and states are lists, since there are thousands of them."""
     return {
-        "capabilities": list(map(_capability, digest.capabilities, anchors)),
-        "states": {n: [s.name, s.atoms, s.executions, s.picture] for n, s in digest.states.items()},
-        "phrases": {name: [phrase, opposite] for name, phrase, opposite in digest.phrases},
-        "map": {"states": digest.map.states, "edges": _edges(digest.map.edges)},
-        "overview": {"groups": overview.groups, "edges": _edges(overview.edges)},
-        "learning": digest.learning,
-        "audit": digest.audit and asdict(digest.audit),
-        "spending": [[part.name, part.executions] for part in digest.spending],
-        "coverage": digest.coverage.draws_per_pair,
+        "capabilities": list(map(_capability, digest["capabilities"], anchors)),
+        "states": {number: list(state.values()) for number, state in digest["states"].items()},
+        "phrases": {name: both for name, *both in digest["phrases"]},
+        "map": {"states": digest["map"]["states"], "edges": _edges(digest["map"]["edges"])},
+        "overview": {
+            "groups": digest["overview"]["groups"],
+            "edges": _edges(digest["overview"]["edges"]),
+        },
+        "learning": digest["learning"],
+        "audit": digest["audit"],
+        "spending": [[part["name"], part["executions"]] for part in digest["spending"]],
+        "coverage": digest["coverage"]["draws_per_pair"],
     }
 
 
-def _capability(capability: CapabilityDigest, anchor: str) -> dict[str, Any]:
+def _capability(capability: Mapping[str, Any], anchor: str) -> dict[str, Any]:
     return {
-        "intent": capability.intent,
+        "intent": capability["intent"],
         "anchor": anchor,
-        "command": f"capscope show DIR {shlex.quote(capability.intent)} --draws",
+        "command": f"capscope show DIR {shlex.quote(capability['intent'])} --draws",
         "rules": [
             {
-                "marks": [outcome.mark for outcome in rule.outcomes],
-                "draws_count": rule.draws_count,
-                "draws": [asdict(draw) for draw in rule.draws],
+                "marks": [outcome["mark"] for outcome in rule["outcomes"]],
+                "draws_count": rule["draws_count"],
+                "draws": rule["draws"],
             }
-            for rule in capability.rules
+            for rule in capability["rules"]
         ],
     }
 
 
-def _edges(edges: Sequence[MapEdge]) -> list[list[float]]:
-    return [[*edge._replace(probability=round(edge.probability, 4))] for edge in edges]
+def _edges(edges: Iterable[Edge]) -> list[tuple[float, ...]]:
+    return [(*ends, round(share, 4), executions) for *ends, share, executions in edges]
