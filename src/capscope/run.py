@@ -105,13 +105,10 @@ class Run(RunFacts):
         Returns:
             The text that `capscope show` prints.
         """
-        from capscope.report.notebook import ShownRates, shown_capabilities, shown_model
+        from capscope.report.notebook import shown_capabilities
 
-        rates = ShownRates.of(self)
-        if capability is None:
-            return shown_model(self.graph, rates)
-        intents = self.graph.match_capabilities(capability)
-        return shown_capabilities(self.graph, intents, rates)
+        asked = None if capability is None else self.graph.match_capabilities(capability)
+        return shown_capabilities(self, asked)
 
     @cached_property
     def _explanations(self) -> dict[int | None, Explanation]:

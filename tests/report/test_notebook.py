@@ -4,7 +4,7 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
-from capscope.report.notebook import PreformattedText, graph_html, shown_capabilities
+from capscope.report.notebook import PreformattedText, graph_html
 from capscope.report.notes import claim_text
 from capscope.report.overview import model_lines
 from capscope.report.text import capability_lines, capability_view, capability_views, rates_text
@@ -54,7 +54,7 @@ def test_all_are_shown_the_most_interesting_first_where_none_is_named(run):
 def test_names_are_neither_markup_nor_commands_to_the_terminal():
     odd = next(i for i in ODD_INTENTS if "script" in str(i))
     graph = taught(ODD, ODD_INTENTS, {(0, ODD_INTENTS.index(odd), 1): 1})
-    shown = shown_capabilities(graph, [odd])
+    shown = PreformattedText("\n".join(capability_lines(capability_view(graph, odd), ODD)))
     assert "<script>" in shown
     assert "<script>" not in shown._repr_html_()
     assert (

@@ -22,7 +22,7 @@ from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.journal.checked_tables import CheckedTables
 from capscope.journal.run_directory import JOURNAL
-from capscope.report.draws import capability_draws, draw_lines
+from capscope.report.draws import draw_lines
 from capscope.report.overview import findings_lines, model_lines, run_document
 
 _VALUES: tuple[Any, ...] = (
@@ -139,7 +139,7 @@ def answers(path: Path) -> str:
     said = [json.dumps(run_document(run)), json.dumps(model_document(run.graph, run.problem))]
     said += [*model_lines(run, None, None), *findings_lines(run, None, None), *run.notes()]
     if run.capabilities and len(run.executions):
-        said += draw_lines(capability_draws(run, run.capabilities[0], 5, True))
+        said += draw_lines(run, run.capabilities[0], 5, True)
         said += run.explain(0).lines
     return "\n".join(said).replace(str(path), "RUN")
 

@@ -14,7 +14,7 @@ from capscope.export.model_json import model_of_run
 from capscope.insight.hazards.wording import hazards_document, hazards_lines
 from capscope.journal.run_directory import REPORT, write_atomically
 from capscope.logic import Intent
-from capscope.report.draws import capability_draws, draw_lines, draws_document
+from capscope.report.draws import draw_lines, draws_document
 from capscope.report.overview import findings_document, findings_lines, model_lines
 from capscope.run import load
 from capscope.wording import first_few
@@ -51,9 +51,9 @@ def show_run(
         loaded = load(run)
         wanted = None if capability is None else loaded.graph.match_capabilities(capability)
         if draws or transcript:
-            found = capability_draws(loaded, _the_one(wanted, run), limit, transcript)
+            asked = loaded, _the_one(wanted, run), limit, transcript
             answer: dict[str, Any] | list[str] = (
-                draws_document(found) if json else list(draw_lines(found))
+                draws_document(*asked) if json else list(draw_lines(*asked))
             )
         elif findings and json:
             answer = findings_document(loaded, wanted, limit)

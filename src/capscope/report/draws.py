@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,19 +57,6 @@ class ExecutionRecord(NamedTuple):
         return self.attempt.ending is Ending.CUT
 
 
-@dataclass(frozen=True)
-class CapabilityDraws:
-    """The executions of one capability in a run."""
-
-    run: Run
-    intent: Intent
-    executions: tuple[ExecutionRecord, ...]
-    omitted: int
-    """Executions beyond the limit."""
-    transcripts: bool
-    """Whether transcripts were requested."""
-
-
 def read_executions(
     table: ExecutionTable, journal: Journal, rows: Iterable[int]
 ) -> Iterator[ExecutionRecord]:
@@ -85,10 +71,10 @@ def read_executions(
         yield ExecutionRecord(place, attempt)
 
 
-def capability_draws(
-    run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
-) -> CapabilityDraws:
-    """Read the executions of a capability up to a limit, including those that were cut."""
+def _executions(
+    run: Run, intent: Intent, limit: int | None, transcripts: bool
+) -> tuple[list[ExecutionRecord], int]:
+    """Return executions of a capability, including those that were cut, and how many more."""
     found = np.flatnonzero(run.executions.capability == run.graph.index[intent])
     with run.open_journal() as journal:
         shown = list(read_executions(run.executions, journal, found[:limit]))
@@ -97,27 +83,30 @@ def capability_draws(
                 ExecutionRecord(place, attempt._replace(transcript=journal.transcript(*place)))
                 for place, attempt in shown
             ]
-    return CapabilityDraws(run, intent, tuple(shown), len(found) - len(shown), transcripts)
+    return shown, len(found) - len(shown)
 
 
-def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
-    """Describe the draws rule by rule, then their transcripts."""
-    graph = draws.run.graph
-    view = next(v for v in capability_views(graph) if v.intent == draws.intent)
-    yield f"{sanitize(str(draws.intent))}   ({counted(view.executions, 'execution')})"
+def draw_lines(
+    run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
+) -> Iterator[str]:
+    """Describe the draws of a capability rule by rule, then their transcripts if requested."""
+    vocabulary = run.graph.vocabulary
+    executions, omitted = _executions(run, intent, limit, transcripts)
+    view = next(v for v in capability_views(run.graph) if v.intent == intent)
+    yield f"{sanitize(str(intent))}   ({counted(view.executions, 'execution')})"
     for rule in view.rules:
-        yield from rule_lines(rule, graph.vocabulary)
+        yield from rule_lines(rule, vocabulary)
         states = set(rule.rule.states)
-        own = [e for e in draws.executions if not e.cut and e.before in states]
-        yield from _state_lines(own, graph.vocabulary)
-    cut = [e for e in draws.executions if e.cut]
+        own = [e for e in executions if not e.cut and e.before in states]
+        yield from _state_lines(own, vocabulary)
+    cut = [e for e in executions if e.cut]
     if cut:
         yield "  cut short by a budget, in no rule:"
-        yield from _state_lines(cut, graph.vocabulary)
-    if draws.omitted:
-        yield f"  {counted(draws.omitted, 'more execution')}"
-    yield from _transcript_lines(draws.executions)
-    if draws.transcripts and not any(e.attempt.transcript for e in draws.executions):
+        yield from _state_lines(cut, vocabulary)
+    if omitted:
+        yield f"  {counted(omitted, 'more execution')}"
+    yield from _transcript_lines(executions)
+    if transcripts and not any(e.attempt.transcript for e in executions):
         yield "there is no transcript of these executions"
 
 
@@ -134,33 +123,32 @@ def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
                 earlier, first = lines, execution.id
 
 
-def draws_document(draws: CapabilityDraws) -> dict[str, Any]:
+def draws_document(
+    run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
+) -> dict[str, Any]:
     """Return the draws as JSON-ready values; rules are numbered as in `model.json`."""
-    rules = enumerate(draws.run.graph.rules(draws.intent))
+    executions, omitted = _executions(run, intent, limit, transcripts)
+    rules, vocabulary = enumerate(run.graph.rules(intent)), run.graph.vocabulary
     rule_of = {state: number for number, rule in rules for state in rule.states}
     return {
-        "problem": draws.run.problem,
-        "intent": draws.intent.as_lists(),
-        "draws": [_document(execution, rule_of, draws) for execution in draws.executions],
-        "left_out": draws.omitted,
+        "problem": run.problem,
+        "intent": intent.as_lists(),
+        "draws": [
+            {
+                **execution.id._asdict(),
+                "rule": None if execution.cut else rule_of.get(execution.before),
+                "before": [str(atom) for atom in vocabulary.holding(execution.before)],
+                "after": [str(atom) for atom in vocabulary.holding(execution.after)],
+                "ending": str(execution.attempt.ending),
+                "simulator_steps": execution.attempt.simulator_steps,
+                "llm_tokens": execution.attempt.llm_tokens,
+                "detail": execution.attempt.detail,
+                **({"transcript": execution.attempt.transcript} if transcripts else {}),
+            }
+            for execution in executions
+        ],
+        "left_out": omitted,
     }
-
-
-def _document(
-    execution: ExecutionRecord, rule_of: dict[State, int], draws: CapabilityDraws
-) -> dict[str, Any]:
-    attempt, vocabulary = execution.attempt, draws.run.graph.vocabulary
-    document = {
-        **execution.id._asdict(),
-        "rule": None if execution.cut else rule_of.get(execution.before),
-        "before": [str(atom) for atom in vocabulary.holding(execution.before)],
-        "after": [str(atom) for atom in vocabulary.holding(execution.after)],
-        "ending": str(attempt.ending),
-        "simulator_steps": attempt.simulator_steps,
-        "llm_tokens": attempt.llm_tokens,
-        "detail": attempt.detail,
-    }
-    return document | ({"transcript": attempt.transcript} if draws.transcripts else {})
 
 
 def _state_lines(executions: Sequence[ExecutionRecord], vocabulary: Vocabulary) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from capscope.insight.hazards.wording import hazard_headline
@@ -11,17 +10,8 @@ from capscope.insight.rates import success_at_once
 from capscope.logic import Intent
 from capscope.model import StateGraph
 from capscope.report.notes import claim_text, stop_text
-from capscope.report.text import (
-    CapabilityView,
-    RuleView,
-    capability_lines,
-    capability_view,
-    capability_views,
-    rates_text,
-    rule_parts,
-)
+from capscope.report.text import capability_view, capability_views, view_lines
 from capscope.sanitize import html_text
-from capscope.stats.rate import Rate
 from capscope.wording import counted
 
 if TYPE_CHECKING:
@@ -44,40 +34,13 @@ class PreformattedText(str):
         return f'<pre style="text-align:left">{lines}</pre>'
 
 
-@dataclass(frozen=True)
-class ShownRates:
-    """What stands above the rules of each capability, as far as it is known."""
-
-    success: Mapping[Intent, Rate] = field(default_factory=dict)
-    headlines: Mapping[Intent, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, run: Run) -> ShownRates:
-        """Take them from a run."""
-        length = run.identity.temporal_length
-        return cls(run.success, {i: rates_text(own, length) for i, own in run.rates.items()})
-
-
-def shown_capabilities(
-    graph: StateGraph, intents: Iterable[Intent], rates: ShownRates | None = None
-) -> PreformattedText:
-    """Describe capabilities: how often each is achieved, its rules and their outcomes."""
-    known = rates or ShownRates()
-    texts = (_text(capability_view(graph, intent), graph, known) for intent in intents)
-    return PreformattedText("\n\n".join(texts))
-
-
-def shown_model(graph: StateGraph, rates: ShownRates | None = None) -> PreformattedText:
-    """Describe all capabilities, the most interesting first."""
-    known = rates or ShownRates()
-    texts = (_text(view, graph, known) for view in capability_views(graph))
-    return PreformattedText("\n\n".join(texts))
-
-
-def _text(view: CapabilityView, graph: StateGraph, rates: ShownRates) -> str:
-    success, headline = rates.success.get(view.intent), rates.headlines.get(view.intent)
-    lines = capability_lines(view, graph.vocabulary, success=success, headline=headline)
-    return "\n".join(lines)
+def shown_capabilities(run: Run, intents: Iterable[Intent] | None = None) -> PreformattedText:
+    """Describe capabilities, or all of them, the most interesting first."""
+    if intents is None:
+        views = capability_views(run.graph)
+    else:
+        views = [capability_view(run.graph, intent) for intent in intents]
+    return PreformattedText("\n\n".join("\n".join(view_lines(run, view)) for view in views))
 
 
 def run_html(run: Run) -> str:
@@ -100,22 +63,21 @@ def run_html(run: Run) -> str:
 
 def graph_html(graph: StateGraph) -> str:
     """Return a table of the first capabilities; success is that of one execution."""
-    shown, groups = graph.capabilities[:MOST_ROWS], graph.exactly_one
-    rows = (_row(intent, rule_parts(graph, intent, groups), graph) for intent in shown)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    shown = graph.capabilities[:MOST_ROWS]
+    body = "".join(f"<tr>{_row(intent, graph)}</tr>" for intent in shown)
     head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
     hidden = len(graph.capabilities) - len(shown)
     rest = f"<p>and {hidden:,} more</p>" if hidden else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
-def _row(intent: Intent, parts: Sequence[RuleView], graph: StateGraph) -> str:
-    success = success_at_once(graph, intent)
+def _row(intent: Intent, graph: StateGraph) -> str:
+    success, rules = success_at_once(graph, intent), graph.rules(intent)
     numbers = (
         "unknown" if success is None else f"{success:.2f}",
-        f"{sum(len(part.rule.states) for part in parts):,} of {len(graph.nodes):,}",
-        f"{sum(part.rule.executions for part in parts):,}",
-        f"{len(graph.rules(intent)):,}",
+        f"{sum(len(rule.states) for rule in rules):,} of {len(graph.nodes):,}",
+        f"{sum(rule.executions for rule in rules):,}",
+        f"{len(rules):,}",
     )
     cells = "".join(f"<td>{number}</td>" for number in numbers)
     return f'<td style="text-align:left">{html_text(str(intent))}</td>{cells}'

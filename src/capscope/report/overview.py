@@ -22,13 +22,7 @@ from capscope.report.notes import (
     stop_text,
     verdict_document,
 )
-from capscope.report.text import (
-    CapabilityView,
-    capability_lines,
-    capability_views,
-    finding_lines,
-    rates_text,
-)
+from capscope.report.text import CapabilityView, capability_views, finding_lines, view_lines
 from capscope.sanitize import sanitize
 from capscope.wording import counted, wrapped
 
@@ -169,10 +163,7 @@ def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) 
     yield _LEGEND
     for view in views[:limit]:
         yield ""
-        success, rates = run.success.get(view.intent), run.rates.get(view.intent)
-        headline = rates_text(rates, run.identity.temporal_length) if rates else None
-        vocabulary = run.graph.vocabulary
-        yield from capability_lines(view, vocabulary, success=success, headline=headline)
+        yield from view_lines(run, view)
     yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
 
 

@@ -5,8 +5,11 @@ fails, succeeds only sometimes, or changes more than it was asked to. What was n
 unknown; the text never says that the agent cannot do it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
@@ -18,6 +21,9 @@ from capscope.model.transitions import KnownPath
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
 from capscope.wording import WIDTH, counted, first_few, unbroken, wrapped
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _MOST_TERMS = 4
 
@@ -104,21 +110,18 @@ def capability_views(graph: StateGraph) -> list[CapabilityView]:
 def capability_view(
     graph: StateGraph, intent: Intent, groups: ExactlyOne | None = None
 ) -> CapabilityView:
-    """Return one capability with its rules, most interesting first."""
-    parts = rule_parts(graph, intent, groups or graph.exactly_one)
+    """Return one capability with its rules, most interesting first.
+
+    Rules are split by what they mean for the intent. To the model, an effect is the same in every
+    state. To a reader it is not: if nothing changes, either the intent held already or the agent
+    did not achieve it.
+    """
+    rules, known = graph.rules(intent), groups or graph.exactly_one
+    parts = [part for rule in rules for part in _split(rule, intent, graph, known)]
     conditions = conditions_apart([part.rule.states for part in parts], graph.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(graph.nodes))
-
-
-def rule_parts(graph: StateGraph, intent: Intent, groups: ExactlyOne) -> list[RuleView]:
-    """Return the rules of a capability, split by what they mean for the intent; no conditions.
-
-    To the model, an effect is the same in every state. To a reader it is not: if nothing changes,
-    either the intent held already or the agent did not achieve it.
-    """
-    return [part for rule in graph.rules(intent) for part in _split(rule, intent, graph, groups)]
 
 
 def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) -> Iterator[RuleView]:
@@ -145,6 +148,13 @@ def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability
         for outcome in rule.outcomes
     )
     return Rule(tuple(states), tuple(outcomes))
+
+
+def view_lines(run: Run, view: CapabilityView) -> Iterator[str]:
+    """Describe one capability of a run, with its rates."""
+    rates, success = run.rates.get(view.intent), run.success.get(view.intent)
+    headline = rates_text(rates, run.identity.temporal_length) if rates else None
+    return capability_lines(view, run.graph.vocabulary, success=success, headline=headline)
 
 
 def capability_lines(
@@ -205,10 +215,8 @@ def success_text(success: Rate) -> str:
 
 def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:
     """Describe one rule: its condition, and each outcome with its probability."""
-    states, draws = (
-        counted(len(view.rule.states), "state"),
-        counted(view.rule.executions, "execution"),
-    )
+    states = counted(len(view.rule.states), "state")
+    draws = counted(view.rule.executions, "execution")
     terms = [" and ".join(map(str, term)) or "always" for term in view.when]
     shown = " or ".join(first_few(terms, _MOST_TERMS, "one of {} more conditions"))
     condition = f"when {shown}  {unbroken(f'[{states}, {draws}]')}"

@@ -8,13 +8,14 @@ without it otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.diff import Comparison, Difference, RunTable, wording
 from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged
-from capscope.logic import State
-from capscope.model.transitions import KnownPath, KnownPaths, KnownStep
+from capscope.logic import Phrasing
+from capscope.model import StateGraph
+from capscope.model.transitions import KnownPaths, KnownStep
 from capscope.report.digest.cards import CardMaker, Tone, in_words, make_card
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
@@ -29,40 +30,40 @@ _BETTER = GAINS | {DiffKind.SIDE_EFFECT_GONE, DiffKind.LESS_FREQUENT, DiffKind.L
 
 def difference_page(comparison: Comparison, newer: Run | None = None) -> str:
     """Return a comparison as one HTML file; `newer` is run B, to draw paths in."""
-    predicates = () if newer is None else newer.graph.vocabulary.predicates
-    ways = None if newer is None else _Ways(newer)
+    found = comparison.differences
+    ways: Sequence[dict[str, Any] | None] = [None] * len(found)
+    states: Mapping[int, dict[str, Any]] = {}
+    if newer is not None:
+        ways, states = _drawn_paths(found, newer)
     cards = {
-        "differences": [_card(one, ways) for one in comparison.differences],
+        "differences": list(map(_card, found, ways)),
         "suspected": list(map(_suspected_card, comparison.suspected)),
-        "states": {} if ways is None else ways.listing.listed,
+        "states": states,
     }
+    phrasing = Phrasing({}) if newer is None else Phrasing.of(newer.graph.vocabulary)
     return render(
         "diff.html.j2",
         comparison=comparison,
         cards=cards,
-        term=term_renderer((p.name, p.phrase, p.negated) for p in predicates if p.phrase),
+        term=term_renderer(phrasing),
         text=wording,
     )
 
 
 def table_page(table: RunTable) -> str:
     """Return the comparison of several runs as one HTML file."""
-    return render(
-        "diff_table.html.j2",
-        table=table,
-        names=wording.run_names(table),
-        text=wording,
-    )
+    names = wording.run_names(table)
+    return render("diff_table.html.j2", table=table, names=names, text=wording)
 
 
-def _card(difference: Difference, ways: _Ways | None) -> dict[str, Any]:
+def _card(difference: Difference, way: dict[str, Any] | None) -> dict[str, Any]:
     return make_card(
         str(difference.change),
         Tone.GOOD if difference.change in _BETTER else Tone.HARM,
         in_words(difference.vocabulary)(wording.sentence(difference)),
         [difference.capability],
         [("B", difference.b), ("A", difference.a)],
-        way=None if ways is None else ways.drawn(difference),
+        way=way,
     )
 
 
@@ -76,46 +77,38 @@ def _suspected_card(capability: Unchanged) -> dict[str, Any]:
     )
 
 
-class _Ways:
-    """Draws paths in a run, and lists their states."""
+def _drawn_paths(
+    differences: Sequence[Difference], run: Run
+) -> tuple[list[dict[str, Any] | None], dict[int, dict[str, Any]]]:
+    """Draw a path for each difference that can be seen in a run, and list the states on them."""
+    listing, space = StateListing(run.graph.vocabulary, run.executions), SizeBudget(WHOLE)
+    maker, paths = CardMaker(run, listing), KnownPaths(run.graph, run.initial_positions.states)
+    ways: list[dict[str, Any] | None] = [None] * len(differences)
+    for i, difference in enumerate(differences):
+        step = _shown_step(difference, run.graph)
+        if step is not None:
+            known = paths.to(step.state)
+            mentioned = (*difference.literals, *difference.capability.mentioned)
+            way = maker.way_digest((*(known or ()), step), mentioned, known is not None)
+            ways[i] = way if maker.take_way(way, space, way) else None
+    return ways, listing.listed
 
-    def __init__(self, run: Run) -> None:
-        self._graph = run.graph
-        self._ways = KnownPaths(run.graph, run.initial_positions.states)
-        self._space = SizeBudget(WHOLE)
-        self.listing = StateListing(run.graph.vocabulary, run.executions)
-        self._maker = CardMaker(run, self.listing)
 
-    def drawn(self, difference: Difference) -> dict[str, Any] | None:
-        """Draw the path to the state that disagrees most and is known here; None without one."""
-        if difference.vocabulary != self._graph.vocabulary:
-            return None  # states were compared by the atoms that both have
-        found = (self._shown(difference, counts.state) for counts in difference.counts)
-        steps, known = next(filter(None, found), ((), False))
-        if not steps:
-            return None
-        mentioned = (*difference.literals, *difference.capability.mentioned)
-        way = self._maker.way_digest(steps, mentioned, known)
-        return way if self._maker.take_way(way, self._space, way) else None
-
-    def _shown(self, difference: Difference, state: State) -> tuple[KnownPath, bool] | None:
-        """Return the way through a state and what then happens, and if it is from the beginning."""
-        steps = list(self._steps(difference, state))
-        if not steps:
-            return None
-        known = self._ways.to(state)
-        return (*(known or ()), max(steps, key=lambda step: step.count)), known is not None
-
-    def _steps(self, difference: Difference, state: State) -> Iterator[KnownStep]:
-        vocabulary, intent = self._graph.vocabulary, difference.capability
-        node, capability = self._graph.nodes.get(state), self._graph.index.get(intent)
-        pair = None if node is None or capability is None else node.pairs[capability]
-        if pair is None:
-            return
-        happens = vocabulary.test(difference.literals) if difference.literals else None
-        event = happens or intent.test(vocabulary)
-        more = difference.difference[0] > 0
-        for effect, count in pair.counts.items():
-            after = effect.apply(state)
-            if event(after) == more:
-                yield KnownStep(state, intent, after, count, pair.total)
+def _shown_step(difference: Difference, graph: StateGraph) -> KnownStep | None:
+    """Return what happens most often in the state that disagrees most and is known here."""
+    vocabulary, intent = graph.vocabulary, difference.capability
+    if difference.vocabulary != vocabulary or intent not in graph.index:
+        return None  # states were compared by the atoms that both have
+    event = vocabulary.test(difference.literals) if difference.literals else intent.test(vocabulary)
+    more = difference.difference[0] > 0
+    for state in (counts.state for counts in difference.counts):
+        if pair := graph.pair(state, graph.index[intent]):
+            ends = ((effect.apply(state), count) for effect, count in pair.counts.items())
+            found = [
+                KnownStep(state, intent, after, count, pair.total)
+                for after, count in ends
+                if event(after) == more
+            ]
+            if found:
+                return max(found, key=lambda step: step.count)
+    return None

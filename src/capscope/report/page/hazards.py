@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import confidence_note
+from capscope.logic import Phrasing
 from capscope.report.digest.cards import CardMaker
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
 
 def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
     """Return what a run knows about hazards as one HTML file."""
-    listing, vocabulary = StateListing(run.graph.vocabulary, run.executions), run.graph.vocabulary
+    listing = StateListing(run.graph.vocabulary, run.executions)
     maker = CardMaker(run, listing)
     cards = maker.taken((maker.hazard_card(run, one) for one in results), SizeBudget(WHOLE))
-    phrases = [(p.name, p.phrase, p.negated) for p in vocabulary.predicates if p.phrase]
     return render(
         "hazards.html.j2",
         run=run,
@@ -30,7 +30,7 @@ def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
         cards=cards,
         omitted=len(results) - len(cards),
         states=listing.listed,
-        term=term_renderer(phrases),
+        term=term_renderer(Phrasing.of(run.graph.vocabulary)),
         number=counted(len(results), "hazard"),
         executions=counted(run.usage.executions, "execution"),
         note=as_sentence(confidence_note(run, len(results))),

@@ -9,7 +9,7 @@ text. And a content security policy allows only the scripts whose hashes it list
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache, partial
 from pathlib import Path
@@ -122,13 +122,12 @@ def percent(value: float) -> str:
     return str(whole if value in (0, 1) else min(max(whole, 1), 99))
 
 
-def term_renderer(phrases: Iterable[tuple[str, str, str]]) -> Callable[[str], Markup]:
+def term_renderer(phrasing: Phrasing) -> Callable[[str], Markup]:
     """Return a function that renders a literal, an intent, or any other name as HTML.
 
-    >>> term_renderer([("on", "{0} is on {1}", "")])("not on(a,b)")
+    >>> term_renderer(Phrasing({"on": ("{0} is on {1}", "")}))("not on(a,b)")
     Markup('<span class="term said" title="not on(a,b)">a is not on b</span>')
     """
-    phrasing = Phrasing({name: (phrase, opposite) for name, phrase, opposite in phrases})
 
     def term(text: str) -> Markup:
         shown = sanitize_text(text)

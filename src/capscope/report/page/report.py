@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.export.model_json import model_of_run
 from capscope.journal.run_directory import MODEL, write_atomically
+from capscope.logic import Phrasing
 from capscope.phases import begin_phase
 from capscope.report.digest import Pictures, digest_run
 from capscope.report.digest.states import Edge
@@ -62,7 +63,7 @@ def report_page(digest: Mapping[str, Any]) -> str:
         "report.html.j2",
         _SCRIPTS,
         digest=digest,
-        term=term_renderer(digest["phrases"]),
+        term=term_renderer(Phrasing({name: both for name, *both in digest["phrases"]})),
         success_text=success_text,
         state_links=True,
         anchors=anchors,
