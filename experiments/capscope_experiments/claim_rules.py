@@ -6,7 +6,7 @@ The runs with `--paper` decide; where there are none, those with the defaults do
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,6 +17,8 @@ from capscope_experiments.measured_numbers import (
     mean,
     shown,
 )
+from capscope_experiments.plan import ONE_DRAW
+from capscope_experiments.plan import WITHOUT_BONUS as _WITHOUT
 from capscope_experiments.result_rows import Row
 
 FACTOR = 2.0
@@ -26,8 +28,9 @@ POINTS = 0.05
 _PAPER = ", --paper"
 _FILTER = "filtered"
 """The weighting with the paper's filter."""
-_WITHOUT = ", --xi 0"
 ABLATED = ("blocksworld", "tireworld", "first-responders")
+_LEARNED = 0.98
+"""The agreement that the paper's ablation reaches."""
 
 
 class Verdict(StrEnum):
@@ -99,12 +102,9 @@ class MoreAgreement:
 
     def __call__(self, measured: Measured) -> Judged:
         """Compare what was known at the end."""
-        chance = measured.at_end(self.problem, "random", _FILTER)
-        ends = [
-            measured.at_end(self.problem, self.strategy + mark, _FILTER) for mark in (_PAPER, "")
-        ]
         literal, default = (
-            None if end is None or not chance else Ratio(end / chance) for end in ends
+            measured.ratio_at_end(self.problem, self.strategy + mark, "random", _FILTER)
+            for mark in (_PAPER, "")
         )
         ratio = default if literal is None else literal
         holds = None if ratio is None else ratio.value >= self.least
@@ -136,7 +136,36 @@ def beats_baselines(measured: Measured) -> Judged:
 def _wins(won: int, of: int, lost: list[str]) -> str:
     if not of:
         return NOT_MEASURED
-    return f"{won} of {of} problems" + (f"; not {', '.join(lost)}" if lost else "")
+    return f"{won} of {of} problems" + (f", not {', '.join(lost)}" if lost else "")
+
+
+def beats_one_draw(measured: Measured) -> Judged:
+    """Judge whether MCQS never needs more executions than Random Query with one draw."""
+    cells, holds = [], None
+    for mark in (_PAPER, ""):
+        parts = []
+        for name in ("mcqs-s", "mcqs-e"):
+            found = {p: _to_one_draw(measured, p, name + mark) for p in measured.problems}
+            known = {problem: ratio for problem, ratio in found.items() if ratio is not None}
+            lost = [f"{p} {r}" for p, r in known.items() if r.value < 1 and not r.lower_bound]
+            parts.append(f"{name} {_wins(len(known) - len(lost), len(known), lost)}")
+            if known and not mark:  # what the program does by default decides
+                holds = not lost and holds is not False
+        cells.append("; ".join(parts))
+    why = (
+        "Our own target. Executions to 0.91 and 0.99, by agreement or with the filter, whichever "
+        "is worse (0.00×: only Random Query got there); where neither gets there, agreement after "
+        "the same steps."
+    )
+    return Judged(cells[0], cells[1], verdict_of(holds), why)
+
+
+def _to_one_draw(measured: Measured, problem: str, label: str) -> Ratio | None:
+    found = measured.least_ratio(problem, label, ONE_DRAW, (0.91, 0.99))
+    if found is None:
+        both = (measured.ratio_at_end(problem, label, ONE_DRAW, w) for w in ("", _FILTER))
+        found = min((r for r in both if r is not None), key=lambda r: r.value, default=None)
+    return found
 
 
 @dataclass(frozen=True)
@@ -240,28 +269,28 @@ class Reaches:
         return Judged(shown(literal), shown_default, verdict_of(holds, self.substitute), why)
 
 
-@dataclass(frozen=True)
-class WithoutBonus:
-    """With ξ = 0, a problem is learned to an agreement above 0.98."""
+def learned_without_bonus(measured: Measured) -> Judged:
+    """Judge whether problems are learned to 0.98 with ξ = 0, by the worse of both strategies."""
+    literal, default = ([_worst_end(measured, p, mark) for p in ABLATED] for mark in (_PAPER, ""))
+    pairs = zip(literal, default, strict=True)
+    decisive = (end if printed is None else printed for printed, end in pairs)
+    known = [end for end in decisive if end is not None]
+    holds = all(end > _LEARNED for end in known) if known else None
+    why = (
+        "Blocksworld, tireworld, first responders; at the end, with the paper's filter; the worse "
+        "of MCQS-S and MCQS-E."
+    )
+    return Judged(_ends(literal), _ends(default), verdict_of(holds), why)
 
-    problem: str
-    least: float = 0.98
 
-    def __call__(self, measured: Measured) -> Judged:
-        """Take the agreement at the end, with the paper's filter, of the worse variant."""
-        cells: list[float | None] = []
-        for mark in (_PAPER, ""):
-            ends = [
-                measured.at_end(self.problem, f"{name}{mark}{_WITHOUT}", _FILTER, "ablation")
-                for name in ("mcqs-s", "mcqs-e")
-            ]
-            known = [end for end in ends if end is not None]
-            cells.append(min(known) if known else None)
-        worst = cells[1] if cells[0] is None else cells[0]
-        holds = None if worst is None else worst > self.least
-        texts = [NOT_MEASURED if end is None else f"{end:.4f}" for end in cells]
-        why = "At the end, with the paper's filter; the worse of MCQS-S and MCQS-E."
-        return Judged(texts[0], texts[1], verdict_of(holds), why)
+def _worst_end(measured: Measured, problem: str, mark: str) -> float | None:
+    labels = (f"{name}{mark}{_WITHOUT}" for name in ("mcqs-s", "mcqs-e"))
+    ends = [measured.at_end(problem, label, _FILTER, "ablation") for label in labels]
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _ends(ends: Sequence[float | None]) -> str:
+    return ", ".join("–" if end is None else f"{end:.3f}" for end in ends)
 
 
 Changes = Mapping[str, float]
@@ -277,13 +306,17 @@ class BonusEffect:
     """The cost of a strategy on a problem."""
     holds: Callable[[Changes], bool]
     why: str
+    show: Callable[[Changes], str] | None = None
+    """Words the changes, if they are not to be listed."""
 
     def __call__(self, measured: Measured) -> Judged:
         """Judge the changes with `--paper`, else those with the defaults."""
         literal, default = (self._changes(measured, mark) for mark in (_PAPER, ""))
         found = literal or default
         verdict = verdict_of(self.holds(found) if found else None)
-        return Judged(_listed(literal), _listed(default), verdict, self.why)
+        show = self.show or _listed
+        printed, own = (show(found) if found else NOT_MEASURED for found in (literal, default))
+        return Judged(printed, own, verdict, self.why)
 
     def _changes(self, measured: Measured, mark: str) -> Changes:
         changes = {}
@@ -307,11 +340,18 @@ def steps_to_stop(measured: Measured, problem: str, label: str) -> float | None:
 
 def steps_to_level(measured: Measured, problem: str, label: str) -> float | None:
     """Return the mean steps until an agreement of 0.98."""
-    return measured.needed(problem, label, 0.98, _FILTER, "simulator_steps", "ablation")
+    return measured.needed(problem, label, _LEARNED, _FILTER, "simulator_steps", "ablation")
 
 
 def _listed(found: Changes) -> str:
-    return ", ".join(f"{name} {change:+.0%}" for name, change in found.items()) or NOT_MEASURED
+    """List the changes of each strategy, in the order of the problems."""
+    strategies = dict.fromkeys(name.rpartition(" ")[2] for name in found)
+    parts = (
+        f"{strategy} " + ", ".join(f"{found[key]:+.0%}" if key in found else "–" for key in keys)
+        for strategy in strategies
+        if (keys := [f"{problem} {strategy}" for problem in ABLATED])
+    )
+    return "; ".join(parts).replace("-", "−").replace("mcqs−", "mcqs-")
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,21 @@
-"""Tables of learning curves."""
+"""Tables of learning curves: a row for each problem, a column for each strategy."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
-from capscope.strategy.registry import RANDOM
-from capscope_experiments.curve import CONSTANT, Curve, Point
+from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
+from capscope_experiments.curve import CONSTANT, Curve
 from capscope_experiments.plan import BASELINES
-from capscope_experiments.table import markdown_table, spread, spread_of_reached
+from capscope_experiments.table import markdown_table, spread_of_reached
 
 Cost = Literal["executions", "simulator_steps"]
-_COSTS: tuple[tuple[Cost, str], ...] = (("executions", "executions"), ("simulator_steps", "steps"))
+_PAPERS = tuple(f"mcqs-{kind}{mark}" for kind in "se" for mark in ("", ", --paper"))
+_SHOWN = (DEFAULT_STRATEGY, *_PAPERS, *BASELINES, CONSTANT)
+"""The labels that are shown if there are more than fit on a page."""
 
 
 def group(curves: Sequence[Curve], problem: str, strategy: str) -> list[Curve]:
@@ -27,11 +29,6 @@ def groups(curves: Sequence[Curve]) -> Iterator[tuple[str, str, list[Curve]]]:
         own = [curve for curve in curves if curve.problem == problem]
         for strategy in dict.fromkeys(curve.strategy for curve in own):
             yield problem, strategy, group(own, problem, strategy)
-
-
-def executed(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves of runs, without the constant predictor."""
-    return [curve for curve in curves if curve.strategy != CONSTANT]
 
 
 def ratio_to_baseline(
@@ -85,90 +82,103 @@ def _spent(run: Curve, level: float) -> int:
     return (run.first_at(level) or run.last).executions
 
 
-def best_baseline_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
-    """Compare each strategy with the best baseline where that is not plain Random Query.
+def problem_table(
+    curves: Sequence[Curve],
+    cell: Callable[[Sequence[Curve], Sequence[Curve]], str],
+    omitted: Sequence[str] = (),
+) -> str:
+    """Return a table with a cell for the runs of each strategy on each problem.
 
-    The other table has the ratios to Random Query; without another baseline, return no table.
+    A cell is made from its runs and from all curves of their problem. Empty rows are left out.
     """
-    heads = ["problem", "strategy"]
+    labels = _labels(curves, omitted)
+    rows = []
+    for problem in dict.fromkeys(curve.problem for curve in curves):
+        own = [curve for curve in curves if curve.problem == problem]
+        found = [group(own, problem, label) for label in labels]
+        cells = [cell(runs, own) if runs else "" for runs in found]
+        if any(cells):
+            rows.append([problem, *cells])
+    return markdown_table(["problem", *labels], rows) if rows else ""
+
+
+def tabulated(curves: Sequence[Curve]) -> list[Curve]:
+    """Return the curves that tables on a page have room for."""
+    few = len({curve.strategy for curve in curves}) <= len(_SHOWN)
+    return [curve for curve in curves if few or curve.strategy in _SHOWN]
+
+
+def _labels(curves: Sequence[Curve], omitted: Sequence[str] = ()) -> list[str]:
+    labels = list(dict.fromkeys(curve.strategy for curve in curves))
+    known = [name for name in _SHOWN if name in labels]
+    others = [name for name in labels if name not in known]
+    return [name for name in (*known, *others) if name not in omitted]
+
+
+def needed_tables(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[str]:
+    """Yield a table of the executions to each level.
+
+    A problem is shown at the two highest levels that some run reached on it.
+    """
+    ran = [curve for curve in curves if curve.strategy != CONSTANT]
+    reached = {
+        problem: [level for level in sorted(levels) if any(c.first_at(level) for c in own)][-2:]
+        for problem in dict.fromkeys(curve.problem for curve in ran)
+        if (own := [curve for curve in ran if curve.problem == problem])
+    }
     for level in levels:
-        heads += [f"best baseline at {level:g}", "× its executions", "× its steps"]
-    rows = []
-    for problem, strategy, runs in groups(curves):
-        if strategy in (*BASELINES, CONSTANT):
-            continue
-        best = [best_baseline(curves, problem, level) for level in levels]
-        if all(baseline is None or baseline.label == RANDOM for baseline in best):
-            continue
-        against = [_against_best(runs, *pair) for pair in zip(best, levels, strict=True)]
-        rows.append([problem, strategy, *chain.from_iterable(against)])
-    return markdown_table(heads, rows) if rows else ""
+        own = [curve for curve in ran if level in reached[curve.problem]]
+        if own:
+            table = problem_table(own, partial(_needed, level=level))
+            yield f"Executions to {level:g}:\n\n{table}"
 
 
-def _against_best(runs: Sequence[Curve], best: BestBaseline | None, level: float) -> list[str]:
-    if best is None:
-        return ["–"] * 3
-    if best.label == CONSTANT:
-        return ["–: the constant predictor has it", "–", "–"]
-    ratios = [ratio_to_baseline(runs, best.runs, level, cost) for cost, _ in _COSTS]
-    return [best.label, *("–" if ratio is None else ratio_text(ratio) for ratio in ratios)]
+def _needed(runs: Sequence[Curve], _: Sequence[Curve], level: float) -> str:
+    points = [run.first_at(level) for run in runs]
+    if not any(points):
+        return f"> {min(run.last.executions for run in runs):,}"
+    return spread_of_reached([None if point is None else point.executions for point in points])
 
 
-def variation_table(curves: Sequence[Curve], executions: Sequence[int]) -> str:
-    """Show the total variation after numbers of executions and at the end, where it was measured.
+def ratios_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
+    """Compare each strategy with Random Query and with the best baseline.
 
-    A run that ended before keeps its last value.
+    At the highest level that all its runs reached; the constant predictor is not compared with.
     """
-    heads = ["problem", "strategy"]
-    places = [*(f"{number:,}" for number in executions), "the end"]
-    heads += [f"{kind}, {place}" for kind in ("changing", "stochastic") for place in places]
-    rows = []
-    for problem, strategy, runs in groups(curves):
-        stages = [[run.after(number) for run in runs] for number in executions]
-        stages.append([run.last for run in runs])
-        cells = [
-            _variation(points, name)
-            for name in ("changing_tv", "stochastic_tv")
-            for points in stages
-        ]
-        if any(cell != "–" for cell in cells):
-            rows.append([problem, strategy, *cells])
-    return markdown_table(heads, rows) if rows else ""
+
+    def cell(runs: Sequence[Curve], own: Sequence[Curve]) -> str:
+        for level in sorted(levels, reverse=True):
+            if all(run.first_at(level) for run in runs):
+                return _ratios(runs, own, level)
+        return ""
+
+    return problem_table(curves, cell, (*BASELINES, CONSTANT))
 
 
-def _variation(points: Sequence[Point | None], name: str) -> str:
-    values = [getattr(point, name, None) for point in points]
-    known = [value for value in values if value is not None]
-    return spread(known, "{:.3f}") if known and len(known) == len(values) else "–"
+def _ratios(runs: Sequence[Curve], own: Sequence[Curve], level: float) -> str:
+    problem = runs[0].problem
+    best = best_baseline(own, problem, level)
+    if best is not None and best.label == CONSTANT:
+        return ""
+    rivals: list[tuple[Sequence[Curve], Cost]] = [(group(own, problem, RANDOM), "simulator_steps")]
+    if best is not None:
+        rivals += [(best.runs, "executions"), (best.runs, "simulator_steps")]
+    texts = [ratio_text(ratio_to_baseline(runs, base, level, cost)) for base, cost in rivals]
+    return f"{level:g}: {', '.join(texts)}" if any(text != "–" for text in texts) else ""
 
 
-def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
-    """Compare the executions that each strategy needed to reach each level of agreement."""
-    heads = ["problem", "strategy", *(f"executions to {level:g}" for level in levels)]
-    heads += [f"× the least, to {levels[-1]:g}", "at the end", "ended by", "seeds"]
-    return markdown_table(heads, _needed_rows(curves, levels))
+def end_table(curves: Sequence[Curve]) -> str:
+    """Show the agreement at the end, with the total variation and the number of seeds."""
+    return problem_table(curves, _at_end)
 
 
-def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[list[str]]:
-    for problem, strategy, runs in groups(curves):
-        baseline = group(curves, problem, RANDOM)
-        cells = []
-        for level in levels:
-            ratio = None
-            if strategy not in (RANDOM, CONSTANT):
-                ratio = ratio_to_baseline(runs, baseline, level, "executions")
-            cells.append(
-                _needed(runs, level) + ("" if ratio is None else f" ({ratio_text(ratio)})")
-            )
-        yield [
-            problem,
-            strategy,
-            *cells,
-            _times_least(runs, levels[-1]),
-            spread([run.last.agreement for run in runs], "{:.4f}"),
-            ended_by(runs),
-            str(len(runs)),
-        ]
+def _at_end(runs: Sequence[Curve], _: Sequence[Curve]) -> str:
+    names = ("agreement", "changing_tv", "stochastic_tv")
+    values = [[getattr(run.last, name) for run in runs] for name in names]
+    means = ["–" if None in found else f"{statistics.fmean(found):.3f}" for found in values]
+    cut = "*" if any(run.stopped_because.startswith("budget") for run in runs) else ""
+    seeds = "" if runs[0].strategy == CONSTANT else f" ({len(runs)}{cut})"
+    return ", ".join(means[: 1 if means[1] == "–" else 2 if means[2] == "–" else 3]) + seeds
 
 
 def weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
@@ -183,25 +193,9 @@ def ended_by(runs: Sequence[Curve]) -> str:
     return ", ".join(dict.fromkeys("budget" if r.startswith("budget") else r for r in reasons))
 
 
-def _needed(runs: Sequence[Curve], level: float) -> str:
-    points = [run.first_at(level) for run in runs]
-    if not any(points) and runs[0].strategy == CONSTANT:
-        return "never"
-    if not any(points):
-        return f"> {min(run.last.executions for run in runs):,}"
-    return spread_of_reached([None if point is None else point.executions for point in points])
-
-
-def ratio_text(ratio: tuple[float, bool]) -> str:
+def ratio_text(ratio: tuple[float, bool] | None) -> str:
     """Format a ratio; it is a lower bound if the baseline was cut."""
+    if ratio is None:
+        return "–"
     times, cut = ratio
     return f"{'> ' if cut else ''}{times:,.1f}×"
-
-
-def _times_least(runs: Sequence[Curve], level: float) -> str:
-    """Compare the executions to a level with the least that any learner needs."""
-    least = max(run.least for run in runs)
-    reached = [point.executions for run in runs if (point := run.first_at(level)) is not None]
-    if not least or len(reached) < len(runs) or not all(reached):
-        return "–"
-    return f"{statistics.fmean(reached) / least:.2f}"

@@ -17,7 +17,7 @@ from capscope.strategy.registry import RANDOM
 from capscope_experiments.baselines.uniform_pair import UNIFORM
 from capscope_experiments.curve import CONSTANT, WEIGHTINGS, Curve
 from capscope_experiments.curve_report import groups, ratio_text, ratio_to_baseline, weighted
-from capscope_experiments.plan import BASELINES, ONE_DRAW
+from capscope_experiments.plan import BASELINES, ONE_DRAW, WITHOUT_BONUS
 from capscope_experiments.variant import strategy_of
 
 
@@ -188,7 +188,8 @@ def _draw_problem(
         axis.plot(steps, middle, color=color, linestyle=line, lw=width, alpha=alpha, label=label)
         low, high = np.clip(middle - deviation, 0, 1), np.clip(middle + deviation, 0, 1)
         axis.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
-        if label not in BASELINES and strategy_of(label) in (annotated or [strategy_of(label)]):
+        compared = label not in BASELINES and not label.endswith(WITHOUT_BONUS)
+        if compared and strategy_of(label) in (annotated or [strategy_of(label)]):
             baseline = [curve for curve in curves if curve.strategy == RANDOM]
             arrows += _draw_arrow(axis, runs, baseline, levels, 0.13 * arrows)
     axis.set_xscale("log")

@@ -16,11 +16,10 @@ from typing import Any
 
 from capscope_experiments.curve import Curve, Point
 from capscope_experiments.curve_report import Cost, ratio_to_baseline
+from capscope_experiments.plan import BASELINES
 from capscope_experiments.result_rows import Row, number, read_rows
 
 NOT_MEASURED = "not measured"
-BASELINES = ("random", "random, --draws 3", "random, --draws 1", "uniform")
-"""Random Query with 25, 3 and 1 draws, and a uniformly drawn untried pair."""
 _NEEDED = {"executions", "simulator_steps", "agreement"}
 """What a point of a learning curve must have."""
 _UNUSED_OF_A_CURVE: dict[str, Any] = {"stopped_because": "", "shares": {}}
@@ -35,7 +34,7 @@ class Ratio:
     """The other one was cut before it got there."""
 
     def __str__(self) -> str:
-        return f"{'> ' if self.lower_bound else ''}{self.value:.1f}×"
+        return f"{'> ' if self.lower_bound else ''}{self.value:.{1 if self.value >= 1 else 2}f}×"
 
 
 @dataclass(frozen=True)
@@ -134,6 +133,16 @@ class Measured:
         runs = self.curves(problem, label, weighting, name)
         return mean(run.last.agreement for run in runs)
 
+    def ratio_at_end(
+        self, problem: str, label: str, baseline: str, weighting: str = ""
+    ) -> Ratio | None:
+        """Return how many times the agreement of a baseline a strategy has after equal steps."""
+        own, base = (self.curves(problem, name, weighting) for name in (label, baseline))
+        if not own or not base or len({run.last.simulator_steps for run in (*own, *base)}) > 1:
+            return None
+        ends = [statistics.fmean(run.last.agreement for run in runs) for runs in (own, base)]
+        return Ratio(ends[0] / ends[1]) if ends[1] else None
+
     def ended_by(self, problem: str, label: str, name: str = "efficiency") -> list[str]:
         """List why the runs ended."""
         rows = self.about(f"{name}-runs", problem, label)
@@ -218,11 +227,6 @@ def same(label: str, other: str) -> bool:
     True
     """
     return label == other or _parts(label) == _parts(other)
-
-
-def strategy_of(label: str) -> str:
-    """Return the strategy of a label, without what a variant changes."""
-    return label.partition(",")[0]
 
 
 def mean(values: Iterable[float | None]) -> float | None:

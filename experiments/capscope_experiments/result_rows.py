@@ -10,6 +10,7 @@ problem and strategy.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -140,17 +141,23 @@ def commands_text(origins: Sequence[Row]) -> str:
 
 
 def machines_text(origins: Sequence[Row]) -> str:
-    """Say how rows were measured; if they differ in that, which rows how."""
-    machines = list(dict.fromkeys(row["measured"] for row in origins))
-    if len(machines) == 1:
-        return f"*{machines[0]}*"
-    return "\n\n".join(f"*{_rows_of(machine, origins)}: {machine}*" for machine in machines)
+    """Say how rows were measured; if they differ in that, which rows how.
+
+    If they differ, without seeds and settings: these are in the commands.
+    """
+    if len({row["measured"] for row in origins}) == 1:
+        return f"*{origins[0]['measured']}*"
+    places = [re.sub(r"; \d+ at a time|Seeds .*", "", row["measured"]).strip() for row in origins]
+    machines = sorted(set(places), key=places.count)
+    named = (f"*{_rows_of(machine, places, origins)}: {machine}*" for machine in machines[:-1])
+    last = machines[-1] if len(machines) == 1 else f"All others: {machines[-1]}"
+    return "\n\n".join([*named, f"*{last}*"])
 
 
-def _rows_of(machine: str, origins: Sequence[Row]) -> str:
+def _rows_of(machine: str, places: Sequence[str], origins: Sequence[Row]) -> str:
     """Name the problems that were measured so, with their strategies if others were not."""
-    own = [row for row in origins if row["measured"] == machine]
-    others = {row["problem"] for row in origins if row["measured"] != machine}
+    own = [row for row, place in zip(origins, places, strict=True) if place == machine]
+    others = {row["problem"] for row in origins if row not in own}
     names = []
     for problem in dict.fromkeys(row["problem"] for row in own):
         strategies = [row["strategy"] for row in own if row["problem"] == problem]

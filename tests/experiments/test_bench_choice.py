@@ -32,8 +32,8 @@ def test_every_choice_is_scored_by_both_models_after_the_same_executions(section
     assert [row["made"] for row in uniform] == ["20", "60", "120"]
     assert all(0 <= float(row["table_changing_tv"]) <= 1 for row in rows)
     assert isinstance(section, Section)
-    lines = [line for line in section.body.splitlines() if line.startswith("| tireworld | uniform")]
-    assert [line.count("|") for line in lines] == [7]  # two models by two measures
+    row = cells(section.body, "tireworld")
+    assert all(row[choice].count("→") == 2 for choice in CHOICES)  # two models by two measures
 
 
 def test_the_table_knows_the_pairs_of_the_first_executions_only(section, bench):

@@ -75,7 +75,7 @@ def test_a_stronger_baseline_can_refute_the_abstract(tmp_path):
         **{"random": 1800, "random, --draws 1": 80, "mcqs-s, --paper": 100, "mcqs-s": 50},
     )
     _, literal, default, found, _ = judged(tmp_path, "(abstract)")
-    assert literal == "0 of 1 problems; not first-responders"
+    assert literal == "0 of 1 problems, not first-responders"
     assert default == "1 of 1 problems"
     assert found == f"**{Verdict.CONTRADICTED}**"
 
@@ -83,40 +83,61 @@ def test_a_stronger_baseline_can_refute_the_abstract(tmp_path):
 FAST, SLOW = ((50, 0.95), (200, 1.0)), ((60, 0.95), (300, 1.0))
 
 
+ONE_DRAW = "with one draw"
+
+
+def against_one_draw(folder, **curves):
+    """Write points on tireworld; return what is said of the defaults, and the verdict."""
+    rows = [
+        ("tireworld", label, 0, spent, steps, *agreements)
+        for label, points in curves.items()
+        for spent, steps, *agreements in points
+    ]
+    write(folder, "efficiency", POINT, rows)
+    return judged(folder, ONE_DRAW)[2:4]
+
+
+def alike(*points):
+    """Make points with as many steps as executions, and the same agreement with the filter."""
+    return [(spent, spent, agreement, agreement) for spent, agreement in points]
+
+
 @pytest.mark.parametrize(
     ("own", "one_draw", "said"),
     [
-        (FAST, SLOW, "0 of 1 problems;"),
-        (FAST, ((60, 0.95), (100, 1.0)), "1 of 1 problems (tireworld 0.5×)"),
-        (((50, 0.95), (200, 0.95)), ((60, 0.95), (100, 1.0)), "1 of 1 problems (tireworld 0.0×)"),
-        (((50, 0.95), (80, 0.95)), ((60, 0.95), (100, 1.0)), "0 of 1 problems;"),
-        (FAST, ((60, 0.95), (100, 0.95)), "0 of 1 problems;"),
+        (FAST, SLOW, "1 of 1 problems"),
+        (FAST, ((60, 0.95), (100, 1.0)), "0 of 1 problems, not tireworld 0.50×"),
+        (((50, 0.95), (200, 0.95)), ((60, 0.95), (100, 1.0)), "not tireworld 0.00×"),
+        (((50, 0.95), (80, 0.95)), ((60, 0.95), (100, 1.0)), "1 of 1 problems"),
+        (FAST, ((60, 0.95), (100, 0.95)), "1 of 1 problems"),
+        (((50, 0.2), (100, 0.6)), ((100, 0.5),), "1 of 1 problems"),
+        (((50, 0.2), (100, 0.6)), ((100, 0.8),), "not tireworld 0.75×"),
+        (((50, 0.2), (90, 0.6)), ((100, 0.8),), NOT_MEASURED),
     ],
-    ids=["more", "fewer", "only it got there", "MCQS ended before", "it ended before"],
+    ids=[
+        *("more", "fewer", "only it got there", "MCQS ended before", "it ended before"),
+        *("neither got there", "neither did, and it knows more", "after other steps"),
+    ],
 )
 def test_mcqs_is_compared_with_one_draw_at_the_worst_level(tmp_path, own, one_draw, said):
-    rows = [
-        ("tireworld", label, 0, spent, spent, agreement, agreement)
-        for label, points in (("mcqs-s", own), ("random, --draws 1", one_draw))
-        for spent, agreement in points
-    ]
-    write(tmp_path, "efficiency", POINT, rows)
-    assert f"`mcqs-s` needs more at 0.91 or 0.99 on {said}" in results_in_words(tmp_path)
+    curves = {"mcqs-s": alike(*own), "random, --draws 1": alike(*one_draw)}
+    default, verdict = against_one_draw(tmp_path, **curves)
+    assert default.startswith("mcqs-s ") and said in default
+    assert f"mcqs-e {NOT_MEASURED}" in default
+    measured = Verdict.CONTRADICTED if "not tireworld" in said else Verdict.REPRODUCED
+    assert verdict == f"**{Verdict.NOT_MEASURED if said == NOT_MEASURED else measured}**"
 
 
 def test_a_loss_to_one_draw_counts_if_it_is_one_with_the_filter_only(tmp_path):
-    rows = [
-        ("tireworld", label, 0, spent, spent, agreement, filtered)
-        for label, points in (
-            ("mcqs-s", ((50, 1.0, 0.2), (200, 1.0, 1.0))),
-            ("random, --draws 1", ((100, 0.2, 1.0), (300, 1.0, 1.0))),
-        )
-        for spent, agreement, filtered in points
-    ]
-    write(tmp_path, "efficiency", POINT, rows)
-    for levels in ("0.91 or 0.99", "0.5"):
-        said = f"`mcqs-s` needs more at {levels} on 1 of 1 problems (tireworld 0.5×)"
-        assert said in results_in_words(tmp_path)
+    own = [(50, 50, 1.0, 0.2), (200, 200, 1.0, 1.0)]
+    one_draw = [(100, 100, 0.2, 1.0), (300, 300, 1.0, 1.0)]
+    default, _ = against_one_draw(tmp_path, **{"mcqs-s": own, "random, --draws 1": one_draw})
+    assert "not tireworld 0.50×" in default
+
+
+def test_several_starts_are_compared_with_one(tmp_path):
+    learned(tmp_path, **{"mcqs-e": 100, "mcqs-e, --starts 1": 250})
+    assert "chosen on: `mcqs-e` first-responders 2.5×." in results_in_words(tmp_path)
 
 
 def test_agreement_at_the_stop_says_if_a_budget_came_first(tmp_path):
@@ -208,9 +229,11 @@ def ablated(folder, without, end="no news"):
 def test_the_cost_of_the_bonus_is_judged_by_its_sign(tmp_path, without, verdict):
     ablated(tmp_path, without)
     cells = judged(tmp_path, "MCQS-E stops after")
-    assert cells[2] == f"tireworld mcqs-e {130 / without - 1:+.0%}"
+    change = f"{130 / without - 1:+.0%}".replace("-", "−")
+    assert cells[2] == f"mcqs-e –, {change}, –"
     assert cells[3] == f"**{verdict}**"
-    assert judged(tmp_path, "98 % agreement: tireworld")[2] == "0.9900"
+    assert judged(tmp_path, "With ξ = 0, more than")[2] == "–, 0.990, –"
+    assert judged(tmp_path, "more sensitive")[2] == f"0% to {abs(130 / without - 1):.0%}"
 
 
 def test_a_run_that_a_budget_ended_says_nothing_about_the_stop(tmp_path):
@@ -248,7 +271,7 @@ def test_the_sentences_have_the_numbers_of_the_rows(tmp_path):
     )
     said = results_in_words(tmp_path).splitlines()
     assert len(said) == 10
-    assert "after 100 simulator steps: 18.0× fewer" in said[0]
+    assert "after 100 simulator steps (100 to 100 in 1 seeds)" in said[0]
     assert "first-responders 30.0×" in said[1]
     assert "on 1 of 1 problems: first-responders 2.0×" in said[3]
     assert "tireworld: random 0.800, adaptive 0.900" in said[5]

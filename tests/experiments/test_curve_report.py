@@ -3,11 +3,12 @@ import dataclasses
 from capscope_experiments.curve import CONSTANT, Curve, Point, Shares
 from capscope_experiments.curve_report import (
     best_baseline,
-    best_baseline_table,
+    end_table,
     group,
-    needed_table,
+    needed_tables,
     ratio_to_baseline,
-    variation_table,
+    ratios_table,
+    tabulated,
 )
 from support.markdown_rows import cells
 
@@ -29,8 +30,10 @@ def ratio(curves, strategy, level, *cost):
     return ratio_to_baseline(own, baseline, level, *cost)
 
 
-def needed(curves):
-    return needed_table(curves, LEVELS)
+def needed(curves, level=0.99):
+    """Return the row of executions to a level."""
+    tables = dict(table.split(":\n\n") for table in needed_tables(curves, LEVELS))
+    return cells(tables[f"Executions to {level:g}"], "blocks")
 
 
 def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_have():
@@ -43,13 +46,6 @@ def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_have():
         reaching("random", 7, 10**6),
     ]
     assert ratio(curves, "mcqs-s", 0.99) == (10.0, False)
-
-
-def test_executions_are_compared_with_the_baseline_and_with_the_lower_bound():
-    own = dataclasses.replace(reaching("exhaustive", 0, 100), least=40)
-    row = cells(needed([own, reaching("random", 0, 1000)]), "blocks", "exhaustive")
-    assert row["executions to 0.99"] == "50 (10.0×)"
-    assert row["× the least, to 0.99"] == "1.25"
 
 
 def test_a_baseline_that_was_cut_gives_a_lower_bound():
@@ -85,37 +81,47 @@ CURVES = [
 ]
 
 
-def test_the_table_shows_what_each_strategy_needed():
-    row = cells(needed(CURVES), "blocks", "mcqs-s")
-    assert row["executions to 0.9"] == "60 ± 14 (45.8×)"
-    assert row["at the end"] == "0.9970 ± 0.0028"
-    assert row["ended by"] == "no news"
-    assert row["seeds"] == "2"
+def test_the_tables_show_what_each_strategy_needed():
+    assert needed(CURVES, 0.9)["mcqs-s"] == "60 ± 14"
+    assert needed(CURVES, 0.9)["random"] == "2,750 ± 1,061"
+    assert needed(CURVES[:1], 0.9)["mcqs-s"] == "50"  # one run has no spread
 
 
-def test_a_ratio_to_a_baseline_that_was_cut_is_written_as_more_than():
-    row = cells(needed(CURVES), "blocks", "mcqs-s")
-    assert row["executions to 0.99"] == "120 ± 28 (> 25.0×)"
+def test_a_level_that_was_missed_is_written_as_more_than_was_spent_or_in_how_many_runs():
+    assert needed(CURVES)["random"] == "> 2,500"
+    assert needed(CURVES)["mcqs-e"] == "1 of 2 runs"
 
 
-def test_what_the_baseline_did_not_reach_is_written_as_more_than_it_took():
-    row = cells(needed(CURVES), "blocks", "random")
-    assert row["executions to 0.9"] == "2,750 ± 1,061"
-    assert row["executions to 0.99"] == "> 2,500"
+def test_a_problem_is_shown_at_the_two_highest_levels_that_were_reached():
+    easy, hard = reaching("mcqs-s", 0, 100), curve("mcqs-s", 0, (10, 0.6), problem="hard")
+    tables = list(needed_tables([easy, hard], (0.5, *LEVELS)))
+    shown = [[name for name in ("blocks", "hard") if cells(t, name)] for t in tables]
+    assert shown == [["hard"], ["blocks"], ["blocks"]]
 
 
-def test_a_strategy_that_missed_a_level_in_some_runs_says_in_how_many():
-    row = cells(needed(CURVES), "blocks", "mcqs-e")
-    assert row["executions to 0.99"] == "1 of 2 runs"
+def test_the_table_of_ratios_has_the_level_and_those_to_both_baselines():
+    row = cells(ratios_table(CURVES, LEVELS), "blocks")
+    assert row == {
+        "problem": "blocks",
+        "mcqs-s": "0.99: > 25.0×, > 25.0×, > 25.0×",
+        "mcqs-e": "0.9: 9.2×, 9.2×, 9.2×",
+    }
 
 
-def test_every_row_of_a_table_has_as_many_cells_as_its_header():
-    assert len({line.count("|") for line in needed(CURVES).splitlines()}) == 1
+def test_the_end_has_agreement_total_variation_and_seeds():
+    measured = Point(1, 9, 9, 0.5, 0.0, changing_tv=0.25)
+    own = Curve("p", "mcqs-s", 0, (measured,), "budget of executions spent", Shares())
+    table = end_table([own, dataclasses.replace(own, strategy=CONSTANT), *CURVES])
+    assert cells(table, "p")["mcqs-s"] == "0.500, 0.250 (1*)"
+    assert cells(table, "p")[CONSTANT] == "0.500, 0.250"
+    assert cells(table, "blocks")["mcqs-s"] == "0.997 (2)"
+    assert cells(table, "blocks")[CONSTANT] == ""
 
 
-def test_one_run_has_no_spread():
-    row = cells(needed(CURVES[:1]), "blocks", "mcqs-s")
-    assert row["executions to 0.9"] == "50"
+def test_variants_that_a_page_has_no_room_for_are_left_out():
+    many = [reaching(f"mcqs-s, --draws {n}", 0, 9) for n in range(2, 12)]
+    assert tabulated(many) == many
+    assert tabulated([*many, *CURVES]) == CURVES
 
 
 def test_runs_are_grouped_by_problem_and_strategy():
@@ -142,39 +148,20 @@ BASELINE_CURVES = [
 
 def test_the_best_baseline_has_the_fewest_executions_to_the_level():
     assert best_baseline(BASELINE_CURVES[:3], "blocks", 0.99).label == "random, --draws 1"
-    row = cells(best_baseline_table(BASELINE_CURVES[:3], (0.99,)), "blocks", "mcqs-s")
-    assert (row["best baseline at 0.99"], row["× its steps"]) == ("random, --draws 1", "3.0×")
-    assert row["× its executions"] == "3.0×"
+    row = cells(ratios_table(BASELINE_CURVES[:3], (0.99,)), "blocks")
+    assert row["mcqs-s"] == "0.99: 10.0×, 3.0×, 3.0×"
 
 
 def test_a_baseline_that_was_cut_before_the_others_bounds_the_ratio():
-    row = cells(best_baseline_table(BASELINE_CURVES, (0.99,)), "blocks", "mcqs-s")
-    assert (row["best baseline at 0.99"], row["× its steps"]) == ("uniform", "> 2.0×")
+    row = cells(ratios_table(BASELINE_CURVES, (0.99,)), "blocks")
+    assert row["mcqs-s"] == "0.99: 10.0×, > 2.0×, > 2.0×"
 
 
 def test_a_level_that_the_constant_predictor_has_is_not_compared():
-    constant = curve(CONSTANT, 0, (0, 0.9))
-    table = best_baseline_table([*BASELINE_CURVES[:3], constant], LEVELS)
-    row = cells(table, "blocks", "mcqs-s")
-    assert row["best baseline at 0.9"] == "–: the constant predictor has it"
-    assert row["best baseline at 0.99"] == "random, --draws 1"
-    assert CONSTANT not in table
-    own = cells(needed([constant]), "blocks", CONSTANT)
-    assert (own["executions to 0.9"], own["executions to 0.99"]) == ("0", "never")
+    own, constant = reaching("mcqs-s", 0, 100, level=0.9), curve(CONSTANT, 0, (0, 0.9))
+    assert ratios_table([own, *BASELINE_CURVES[1:3]], LEVELS)
+    assert ratios_table([own, *BASELINE_CURVES[1:3], constant], LEVELS) == ""
 
 
-def test_without_a_baseline_but_random_query_there_is_no_table_about_the_best():
-    assert best_baseline_table(BASELINE_CURVES[:1], (0.99,)) == ""
-    assert best_baseline_table(BASELINE_CURVES[:2], (0.99,)) == ""
-
-
-def test_total_variation_is_shown_after_executions_and_at_the_end():
-    points = [Point(i, n, n, 0.5, 0.0, changing_tv=tv) for i, (n, tv) in enumerate(VARIATIONS)]
-    own = Curve("p", "mcqs-s", 0, tuple(points), "no news", Shares())
-    row = cells(variation_table([own, reaching("random", 0, 9)], (5, 40)), "p", "mcqs-s")
-    assert (row["changing, 5"], row["changing, 40"]) == ("–", "0.600")
-    assert (row["changing, the end"], row["stochastic, the end"]) == ("0.200", "–")
-    assert variation_table([reaching("random", 0, 9)], (5,)) == ""
-
-
-VARIATIONS = ((10, 0.8), (30, 0.6), (90, 0.2))
+def test_without_a_baseline_there_are_no_ratios():
+    assert ratios_table(BASELINE_CURVES[:1], (0.99,)) == ""

@@ -11,7 +11,7 @@ from capscope_experiments import results
 from capscope_experiments.baselines.aalpy import PeerSettings
 from capscope_experiments.curve import CONSTANT
 from capscope_experiments.plan import BenchCase, case_for
-from capscope_experiments.result_rows import in_plan_order, read_rows, write_rows
+from capscope_experiments.result_rows import in_plan_order, machines_text, read_rows, write_rows
 from capscope_experiments.results import SUITES, run_suite
 from capscope_experiments.suites import choice, efficiency, peers, speed
 from capscope_experiments.suites.reachability import RouteCounts, measure_reachability
@@ -130,17 +130,29 @@ def test_a_section_names_the_commands_of_the_rows_that_it_has_newest_last(bench,
     assert none == newest
 
 
-def test_a_section_says_which_rows_were_measured_how(bench, tmp_path):
-    one = {"cases": bench.cases[:1], "seeds": (0,)}
-    *_, both = sections(bench, tmp_path / "kept", one, {"cases": bench.cases[1:]})
-    last = both.split("\n\n")[-2:]
-    assert last[0].startswith("*tireworld: Measured on ") and "Seeds 0. " in last[0]
-    assert last[1].startswith("*blocksworld: Measured on ") and "Seeds 0, 1. " in last[1]
-    named = {"cases": (replace(bench.cases[0], strategies=("mcqs-s",)),)}
-    *_, mixed = sections(bench, tmp_path / "kept", named)
-    last = mixed.split("\n\n")[-2:]
-    assert last[0].startswith("*tireworld (adaptive): Measured on ")
-    assert last[1].startswith("*blocksworld, tireworld (mcqs-s): Measured on ")
+def origins(*rows):
+    heads = ("problem", "strategy", "measured")
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+OLD, NEW = (f"Measured on a Z80; 1 at a time; capscope {n}. Seeds 0. Settings: x." for n in "12")
+
+
+def test_rows_that_were_measured_alike_share_a_line_with_seeds_and_settings():
+    assert machines_text(origins(("a", "s", NEW), ("b", "s", NEW))) == f"*{NEW}*"
+
+
+def test_rows_of_another_version_are_named_with_their_strategies_if_others_differ():
+    rows = [("a", "s", OLD), ("b", "s", OLD), ("b", "t", NEW), ("c", "s", NEW), ("c", "t", NEW)]
+    assert machines_text(origins(*rows)).split("\n\n") == [
+        "*a, b (s): Measured on a Z80; capscope 1.*",
+        "*All others: Measured on a Z80; capscope 2.*",
+    ]
+
+
+def test_rows_that_differ_in_their_seeds_only_are_not_told_apart():
+    rows = origins(("a", "s", NEW), ("b", "s", NEW.replace("Seeds 0", "Seeds 0, 1")))
+    assert machines_text(rows) == "*Measured on a Z80; capscope 2.*"
 
 
 def test_rows_whose_commands_are_unknown_are_not_kept(bench, tmp_path):

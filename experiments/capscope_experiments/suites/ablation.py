@@ -20,27 +20,28 @@ from capscope_experiments.curve_report import (
     groups,
     ratio_text,
     ratio_to_baseline,
+    weighted,
 )
 from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import (
     draw_curves,
-    draw_weightings,
     opacity,
     pyplot,
     save,
     style_of,
 )
 from capscope_experiments.plan import WITHOUT_BONUS
-from capscope_experiments.suites.efficiency import WEIGHTINGS_TEXT, efficiency_curves
+from capscope_experiments.suites.efficiency import efficiency_curves
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
+from capscope_experiments.variant import Variant
 
 LEVEL = 0.98
 """The agreement of the paper's ablation."""
 _TEXT = f"""
-With ξ = 0 (`--xi 0`), only disagreement between the two models is rewarded. The table has the steps
-until agreement is {LEVEL:g}, with how many times as many Random Query needed, and the steps until
-the run ended, with how many more or fewer those are with ξ than without. First figure: agreement
-over steps. Second figure: the two ratios to Random Query.
+With ξ = 0 (`--xi 0`), only disagreement between the two models is rewarded. Agreement is with the
+paper's filter. The table has the steps until it is {LEVEL:g}, with how many times as many Random
+Query needed, and the steps until the run ended, with how many more or fewer those are with ξ than
+without. The figures show the strategies as printed, if they were run so.
 """
 
 
@@ -52,18 +53,18 @@ def ablation(bench: Bench) -> Section:
     if not bench.settings.xi:
         raise CapscopeError("the ablation switches ξ off; with --set xi=0 it is off already")
     bench = replace(bench, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
-    curves = combined_curves(bench, "ablation", efficiency_curves(bench))
-    figures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
-    figures += _draw_ratios(curves, bench.output)
-    figures += draw_weightings(curves, (LEVEL,), bench.output, "ablation-weightings")
+    measured = combined_curves(bench, "ablation", efficiency_curves(bench))
+    curves = weighted(measured, "filtered")
+    printed = [curve for curve in curves if Variant.parse(curve.strategy).as_printed]
+    shown = [*printed, *(c for c in curves if c.strategy == RANDOM)] if printed else curves
+    figures = draw_curves(shown, (LEVEL,), bench.output, "ablation")
+    figures += _draw_ratios(shown, bench.output)
     body = "\n\n".join(
         [
             _TEXT.strip(),
             "![agreement over simulator steps, with and without ξ](ablation.png)",
             "![times fewer steps than Random Query](ablation-steps.png)",
             _table(curves),
-            WEIGHTINGS_TEXT.strip(),
-            "![agreement under three weightings](ablation-weightings.png)",
         ]
     )
     return Section(
@@ -83,7 +84,7 @@ def _table(curves: Sequence[Curve]) -> str:
                 problem,
                 strategy,
                 spread_of_reached([point.simulator_steps if point else None for point in points]),
-                "–" if ratio is None or strategy == RANDOM else ratio_text(ratio),
+                "–" if strategy == RANDOM else ratio_text(ratio),
                 spread([run.last.simulator_steps for run in runs]),
                 change_with_bonus(curves, problem, strategy),
                 spread([run.last.agreement for run in runs], "{:.4f}"),

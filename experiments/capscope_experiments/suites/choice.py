@@ -20,12 +20,12 @@ from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.measure import measure_of
 from capscope_experiments.plan import ONE_DRAW, BenchCase
 from capscope_experiments.result_rows import Row, grouped, write_rows
-from capscope_experiments.table import markdown_table, spread
+from capscope_experiments.table import markdown_table
 
 EXECUTIONS = (100, 200, 500, 1_000, 2_000)
 """A run is scored after each of these, and ends after the last."""
 MODELS = {"table": "table of tried pairs", "learned": "learned model"}
-_MEASURES = {"agreement": "agreement", "changing_tv": "total variation over changing pairs"}
+_MEASURES = ("agreement", "changing_tv")
 _COLUMNS = tuple(f"{model}_{measure}" for model in MODELS for measure in _MEASURES)
 _HEADS = ("problem", "strategy", "seed", "executions", "made", *_COLUMNS)
 _TEXT = """
@@ -34,8 +34,7 @@ _TEXT = """
 Each run made the executions that its strategy chose; both models then learned from the first of
 them. *Table of tried pairs*: the pessimistic model, which predicts what was tried and nothing else.
 *Learned model*: the one of the adaptive strategy, which infers the others. Agreement is exact where
-the truth is known; total variation (lower is better) counts only the pairs that change something. A
-run that ended by itself before a number of executions keeps its last models.
+the truth is known. A run that ended by itself before a number of executions keeps its last models.
 """
 
 
@@ -95,19 +94,27 @@ def _rounded(value: float | None) -> float | None:
 def _each_problem(rows: Sequence[Row]) -> str:
     """Return the table of every problem after the number of executions that the sentences name."""
     executions = _middle(rows)
-    heads = ["problem", "choice"]
-    heads += [f"{title}, {model}" for title in _MEASURES.values() for model in MODELS.values()]
+    found = grouped(row for row in rows if row["executions"] == str(executions))
+    problems, choices = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
     lines = [
-        [*key, *(_cell(own, f"{model}_{measure}") for measure in _MEASURES for model in MODELS)]
-        for key, own in grouped([r for r in rows if r["executions"] == str(executions)]).items()
+        [problem, *(_cell(found.get((problem, choice), ())) for choice in choices)]
+        for problem in problems
     ]
-    return f"Each problem, after {executions:,} executions:\n\n{markdown_table(heads, lines)}"
+    return (
+        f"Each problem, after {executions:,} executions: agreement of the table of tried pairs and "
+        "of the learned model, and their total variation over the pairs that change something "
+        f"(lower is better).\n\n{markdown_table(['problem', *choices], lines)}"
+    )
 
 
-def _cell(rows: Sequence[Row], column: str) -> str:
-    """Return a column's mean and deviation over the seeds."""
-    values = [float(row[column]) for row in rows if row[column]]
-    return spread(values, "{:.3f}") if values else "–"
+def _cell(rows: Sequence[Row]) -> str:
+    """Return the means over the seeds, of both models by each measure."""
+    parts = []
+    for measure in _MEASURES:
+        values = [[float(r[c]) for r in rows if r[c]] for c in (f"{m}_{measure}" for m in MODELS)]
+        if all(values):
+            parts.append(" → ".join(f"{statistics.fmean(found):.3f}" for found in values))
+    return "; ".join(parts)
 
 
 def mean_agreements(rows: Sequence[Row], executions: int) -> dict[tuple[str, str], float]:

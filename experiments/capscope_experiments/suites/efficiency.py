@@ -27,9 +27,10 @@ from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import CONSTANT, Curve, Point, Shares
 from capscope_experiments.curve_report import (
-    best_baseline_table,
-    needed_table,
-    variation_table,
+    end_table,
+    needed_tables,
+    ratios_table,
+    tabulated,
 )
 from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import draw_curves, draw_paper_figure, draw_weightings, legible
@@ -47,8 +48,6 @@ from capscope_experiments.variant import Variant
 
 CUT = 25
 PAPER_FIGURE = "efficiency-paper"
-VARIATION_AT = (200, 1_000)
-"""The executions after which the total variation is shown."""
 _AUDITS_FILE = "efficiency-audits.csv"
 _AUDIT_HEADS = (
     *("problem", "strategy", "seed", "passed", "audited", "executions", "rate"),
@@ -57,33 +56,29 @@ _AUDIT_HEADS = (
 _UNAUDITED = Budget(executions=20_000)
 """For runs without an audit, which do not end by themselves."""
 _TEXT = """
-Agreement is 1 − VD. The figure shows it over simulator steps; the table has the executions until a
-run first reached a level: mean ± one standard deviation over the seeds. In brackets, how many times
-as many Random Query needed. "> " marks a lower bound: the run, or Random Query, ended before it
-reached the level. "× the least" divides by the minimum for a learner that knows only the pairs it
-tried, for an exact model with standard errors of 0.05; the adaptive strategy infers most pairs and
-can be below 1. A run that ended by a budget did not reach its own stop. "--paper" marks runs
-without the departures that `docs/method.md` lists. Steps and seconds at every point are in
-[efficiency.csv](efficiency.csv), and the purpose of the executions of each run in
-[efficiency-runs.csv](efficiency-runs.csv).
+Agreement is 1 − VD, against the truth if it is known, else on sampled sequences. *--paper* marks
+runs without the departures that `docs/method.md` lists. Executions until a run first reached a
+level: mean ± one standard deviation over the seeds; "> " if none reached it, on the problems and at
+the two highest levels that some run reached. *uniform* draws an untried pair of a seen state and a
+capability; *nothing changes* is the predictor that expects no change.
+[efficiency.csv](efficiency.csv) has every point of every run, also of strategies and variants that
+are not on this page, [efficiency-runs.csv](efficiency-runs.csv) the end of each run and the purpose
+of its executions.
 """
-WEIGHTINGS_TEXT = """
-Agreement depends on the weights of the transitions. *By the evaluation data*: weighted by an
-independent dataset of random sequences. *With the paper's filter*: the same, without rules and
-capabilities that never achieve their intent, as in the paper's figure. *Each transition once*: all
-transitions have the same weight.
+_RATIOS = """
+At the highest level that all runs of a strategy reached: how many times its steps Random Query
+needed (the paper's kind of ratio), and how many times its executions and steps the best baseline
+needed. "> ": the baseline was ended before. Levels that the constant predictor has are left out.
 """
-_BEST = """
-How many times as much the best baseline needed, where it is not Random Query with 25 draws of each
-sequence. The other baselines are Random Query with 3 and 1 draws, and `uniform`, which draws an
-untried pair of a seen state and a capability uniformly. *nothing changes* is the predictor that
-expects no change; a level that it has without an execution says nothing about a strategy.
+_END = """
+At the end: agreement, and where measured the mean total variation distance (0 is exact) over the
+pairs that change something, and over stochastic pairs; agreement is dominated by pairs in which
+nothing happens. In brackets the number of seeds; * marks runs that a budget ended.
 """
-_VARIATION = """
-Agreement is dominated by pairs in which nothing happens. Here only some pairs count: mean total
-variation distance (0 is exact, 1 is all wrong) over the pairs that *change* something, and over
-*stochastic* pairs, after some executions and at the end; against the truth if it is known, else
-against the evaluation data. Rows without these columns were measured before there were any.
+_WEIGHTINGS = """
+Agreement by the weights of the transitions: those of an independent dataset of random sequences;
+the same with the paper's filter, which omits rules and capabilities that never achieve their
+intent; each transition once.
 """
 _AUDITS = """
 The claims of the adaptive strategy. *Executions to*: until the level of agreement, with
@@ -101,16 +96,15 @@ def efficiency(bench: Bench) -> Section:
     figures = draw_curves(legible(curves), bench.levels, bench.output, "efficiency")
     figures += draw_paper_figure(curves, bench.levels, bench.output, PAPER_FIGURE)
     figures += draw_weightings(legible(curves), bench.levels, bench.output, "efficiency-weightings")
-    best = best_baseline_table(curves, bench.levels)
-    variation = variation_table(curves, VARIATION_AT)
+    shown = tabulated(curves)
+    ratios = ratios_table(shown, bench.levels)
     body = "\n\n".join(
         [
             _TEXT.strip(),
             "![agreement over simulator steps](efficiency.png)",
-            needed_table(curves, bench.levels),
-            *([_BEST.strip(), best] if best else []),
-            *([_VARIATION.strip(), variation] if variation else []),
-            WEIGHTINGS_TEXT.strip(),
+            *needed_tables(shown, bench.levels),
+            *([_RATIOS.strip(), ratios] if ratios else []),
+            *(_END.strip(), end_table(shown), _WEIGHTINGS.strip()),
             "![agreement under three weightings](efficiency-weightings.png)",
             *([_AUDITS.strip(), audits_table(audits, bench.levels[-1])] if audits else []),
         ]

@@ -15,7 +15,7 @@ from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.result_rows import Row, write_rows
 from capscope_experiments.table import markdown_table
 
-_MOST = 5
+_MOST = 3
 _TEXT = f"""
 The findings of `capscope show DIR --findings` in the runs of the default strategy,
 `{DEFAULT_STRATEGY}`. Probabilities are means over states, with 95 % intervals and the number of

@@ -144,7 +144,7 @@ def measure_peers(bench: Bench) -> Section:
 
 def _table(rows: Sequence[Row]) -> str:
     heads = ["problem", "method", "executions to TV 0.01", "executions to the exact model"]
-    heads += ["executions in all", "resets", "seconds", "mean TV at the end", "ended by", "seeds"]
+    heads += ["executions in all", "resets", "mean TV at the end", "seeds"]
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["problem"], row["method"]), []).append(row)
@@ -153,9 +153,8 @@ def _table(rows: Sequence[Row]) -> str:
             *key,
             spread_of_reached([number(run["executions_near"]) for run in runs]),
             spread_of_reached([number(run["executions_exact"]) for run in runs]),
-            *(spread(numbers(runs, name)) for name in ("executions", "resets", "seconds")),
+            *(spread(numbers(runs, name)) for name in ("executions", "resets")),
             spread(numbers(runs, "mean_tv"), "{:.4f}"),
-            ", ".join(dict.fromkeys(run["ended_by"] for run in runs)),
             len(runs),
         ]
         for key, runs in groups.items()

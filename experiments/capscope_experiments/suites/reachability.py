@@ -295,13 +295,11 @@ def _table(rows: Sequence[Row]) -> str:
         if sequences:
             consistent = "{:.1%} ± {:.1%}".format(*pooled_spread(runs))
         tested = [run for run in runs if run["expected"]]
-        expected = f"{_weighted_mean(tested, 'expected'):.1%}" if tested else "–"
-        offering = sum(run["sequences"] != "0" for run in runs)
-        counts = (sequences, offering, len(runs))
-        lines.append([problem, strategy, kind or "–", consistent, expected, *counts])
+        expected = f"{_weighted_mean(tested, 'expected'):.1%}" if tested else ""
+        lines.append([problem, strategy, kind, consistent, expected, sequences, len(runs)])
     heads = [
         *("problem", "strategy", "routes", "consistent", "expected"),
-        *("sequences", "runs offering any", "runs"),
+        *("sequences", "runs"),
     ]
     return markdown_table(heads, lines)
 
