@@ -28,10 +28,10 @@ from capscope.problem.functions import adapt_arguments
 if find_spec("gymnasium") is None:
     raise ProblemError(f"this needs gymnasium: {install_hint('gymnasium')}")
 
+from capscope.adapters.gymnasium.episode import GymnasiumObservation
 from capscope.adapters.gymnasium.policies import ByIntent, StableBaselines, agent_of
 from capscope.adapters.gymnasium.restoring import Copy, Native, Replay, Restoring
 from capscope.adapters.gymnasium.simulator import (
-    GymnasiumObservation,
     GymnasiumSimulator,
     Label,
     LabelledState,

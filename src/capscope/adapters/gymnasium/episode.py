@@ -12,8 +12,9 @@ created later, is not found; `capscope check` reports it.
 """
 
 import hashlib
+import pickle
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from gymnasium import Env
 
 from capscope.adapters.gymnasium import object_walk
 from capscope.adapters.gymnasium.object_walk import Found, Path, follow, layers
+from capscope.logic import State
 from capscope.seeds import child_seed
 
 Generator: TypeAlias = np.random.Generator | np.random.RandomState | random.Random
@@ -29,10 +31,11 @@ Reseed: TypeAlias = Callable[[Env[Any, Any], int], object]
 _MAX_OBJECTS = 10_000
 
 
-class StepResult(NamedTuple):
-    """What a reset or a step returned."""
+class GymnasiumObservation(NamedTuple):
+    """An observation, its symbolic state, and the rest of what the last step returned."""
 
     observation: Any
+    state: State = 0
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
@@ -45,14 +48,7 @@ class StepResult(NamedTuple):
         return self.terminated or self.truncated
 
 
-class Segment(NamedTuple):
-    """A seed and the actions taken after it."""
-
-    seed: int
-    actions: tuple[Any, ...]
-
-
-Recipe: TypeAlias = tuple[Segment, ...]
+Recipe: TypeAlias = tuple[tuple[int, tuple[Any, ...]], ...]
 """How a position was reached: a reset with the first seed, actions, a reseeding, actions, …"""
 
 
@@ -70,16 +66,12 @@ class Episode:
         env.reset(seed=0)  # much of an environment exists only after its first reset
         _create_generators(env)
         self._generator_paths = [path for path, _, _ in _generators(env)]
-        self.last = StepResult(None)
-        self._past: list[Segment] = []
-        self._seed = 0
-        self._actions: list[Any] = []
         self.reset(0)
 
     @property
     def recipe(self) -> Recipe:
         """How the current position was reached."""
-        return (*self._past, Segment(self._seed, tuple(self._actions)))
+        return (*self._past, (self._seed, tuple(self._actions)))
 
     def reset(self, seed: int) -> None:
         """Start a new episode."""
@@ -87,14 +79,15 @@ class Episode:
         # Some environments hand their seed to libraries that take 31 bits.
         observation, info = self.env.reset(seed=seed % 2**31)
         self.reseed_generators(child_seed(seed, 1))
-        self.last = StepResult(observation, mask=self._valid(info))
-        self._past, self._seed, self._actions = [], seed, []
+        self.last = GymnasiumObservation(observation, mask=self._valid(info))
+        self._past: Recipe = ()
+        self._seed, self._actions = seed, list[Any]()
 
     def step(self, action: Any) -> None:
         """Take an action."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        mask = self._valid(info) if self._mask else None
-        self.last = StepResult(observation, float(reward), bool(terminated), bool(truncated), mask)
+        rest = float(reward), bool(terminated), bool(truncated), self._valid(info)
+        self.last = GymnasiumObservation(observation, 0, *rest)
         self._actions.append(action)
 
     def reseed(self, seed: int) -> None:
@@ -102,31 +95,29 @@ class Episode:
         self.reseed_generators(seed)
         # A seed that no action followed has not affected anything, except the seed of a reset.
         if self._actions or not self._past:
-            self._past = [*self._past, Segment(self._seed, tuple(self._actions))]
+            self._past = self.recipe
         self._seed, self._actions = seed, []
 
-    def continue_from(self, env: Env[Any, Any], last: StepResult, recipe: Recipe) -> None:
+    def continue_from(self, env: Env[Any, Any], last: GymnasiumObservation, recipe: Recipe) -> None:
         """Continue with another environment, or with this one after its position was set."""
         self.env, self.base, self.last = env, layers(env)[-1], last
-        *self._past, (self._seed, actions) = recipe
-        self._actions = list(actions)
+        *past, (self._seed, actions) = recipe
+        self._past, self._actions = tuple(past), list(actions)
 
     def replay(self, recipe: Recipe) -> None:
         """Repeat a recipe from its reset on."""
-        first, *later = recipe
-        self.reset(first.seed)
-        self._take(first.actions)
-        self.extend(tuple(later))
-
-    def extend(self, segments: Recipe) -> None:
-        """Repeat further segments of a recipe."""
-        for segment in segments:
-            self.reseed(segment.seed)
-            self._take(segment.actions)
-
-    def _take(self, actions: tuple[Any, ...]) -> None:
+        (seed, actions), *later = recipe
+        self.reset(seed)
         for action in actions:
             self.step(action)
+        self.extend(later)
+
+    def extend(self, later: Iterable[tuple[int, tuple[Any, ...]]]) -> None:
+        """Repeat the rest of a recipe."""
+        for seed, actions in later:
+            self.reseed(seed)
+            for action in actions:
+                self.step(action)
 
     def reseed_generators(self, seed: int) -> None:
         """Give each generator a stream of its own, derived from the seed."""
@@ -204,15 +195,7 @@ def _digest(generator: Generator) -> str:
     if isinstance(generator, random.Random):
         state: Any = generator.getstate()
     elif isinstance(generator, np.random.RandomState):
-        kind, words, *rest = generator.get_state(legacy=True)
-        state = (kind, np.asarray(words).tobytes(), rest)
+        state = generator.get_state(legacy=False)
     else:
-        state = _arrays_as_bytes(generator.bit_generator.state)
-    return hashlib.sha256(repr(state).encode()).hexdigest()[:8]
-
-
-def _arrays_as_bytes(state: Any) -> Any:
-    # The repr of a long array omits its middle.
-    if isinstance(state, dict):
-        return {name: _arrays_as_bytes(part) for name, part in state.items()}
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+        state = generator.bit_generator.state
+    return hashlib.sha256(pickle.dumps(state)).hexdigest()[:8]

@@ -17,16 +17,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from gymnasium import Env, Wrapper
 
-
-class PathStep(NamedTuple):
-    """From an object to one of its attributes or items."""
-
-    is_item: bool
-    key: Any
-
-
-Path: TypeAlias = tuple[PathStep, ...]
-Parts: TypeAlias = Iterable[tuple[PathStep, Any]]
+Step: TypeAlias = tuple[bool, Any]
+"""From an object to one of its parts: whether it is an item, and its key or name."""
+Path: TypeAlias = tuple[Step, ...]
+Parts: TypeAlias = Iterable[tuple[Step, Any]]
 Found: TypeAlias = tuple[Path, str, Any]
 """The path to something that a walk collected, the path as text, and what was collected."""
 
@@ -68,17 +62,17 @@ def layers(env: Env[Any, Any]) -> list[Env[Any, Any]]:
     return found
 
 
-def children(thing: Any) -> Iterator[tuple[PathStep, Any]]:
+def children(thing: Any) -> Iterator[tuple[Step, Any]]:
     """Yield the items of an object, then its attributes."""
     if isinstance(thing, dict):
-        yield from ((PathStep(True, key), child) for key, child in list(thing.items()))
+        yield from (((True, key), child) for key, child in list(thing.items()))
     elif isinstance(thing, list | tuple | deque):
-        yield from ((PathStep(True, index), child) for index, child in enumerate(thing))
+        yield from (((True, index), child) for index, child in enumerate(thing))
     kind: Any = type(thing)
     attributes = vars(thing) if hasattr(thing, "__dict__") else ()
     for name in dict.fromkeys((*attributes, *_slots(kind))):
         try:
-            yield PathStep(False, name), getattr(thing, name)
+            yield (False, name), getattr(thing, name)
         except Exception:  # an empty slot, or a property that raises
             continue
 

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from capscope.adapters.gymnasium.simulator import GymnasiumObservation
+from capscope.adapters.gymnasium.episode import GymnasiumObservation
 from capscope.errors import ProblemError
 from capscope.logic import Intent, Vocabulary
 from capscope.problem import Agent, Attempting

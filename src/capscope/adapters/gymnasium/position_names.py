@@ -18,8 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from gymnasium import Env, Space, wrappers
@@ -27,12 +26,15 @@ from gymnasium.envs.registration import EnvSpec
 
 from capscope.adapters.gymnasium import object_walk
 from capscope.adapters.gymnasium.episode import Episode
-from capscope.adapters.gymnasium.object_walk import PathStep, UnreadableValueError, is_below
+from capscope.adapters.gymnasium.object_walk import Step, UnreadableValueError, is_below, layers
 
 Leaves: TypeAlias = dict[str, Any]
 """Parts of a value in a canonical form, by paths like `wind.blows` and `dice[0]`."""
+LayerLeaves: TypeAlias = dict[tuple[int, str], Any]
+"""The same for all layers; the innermost is number 0, so that a wrapper changes no number."""
 TakeStep: TypeAlias = Callable[[Episode, random.Random], bool]
 """Takes a random step and returns whether there was one to take."""
+T = TypeVar("T")
 
 _SIMPLE = frozenset({int, float, bool, str, bytes, type(None)})
 _ARRAYS = (np.ndarray, np.generic)
@@ -41,7 +43,6 @@ _FIXED = (Space, EnvSpec, *object_walk.CODE)
 # They are there for rendering, for threads and for logging.
 _IRRELEVANT_PACKAGES = ("pygame", "_thread", "threading", "logging")
 _PICKLE_METHODS = ("__reduce_ex__", "__reduce__", "__getstate__")
-_SHORT = 64
 _MAX_LEAVES = 200_000
 _MAX_DEPTH = 300
 
@@ -60,120 +61,92 @@ _EPISODES, _STEPS = 4, 20
 _LARGE = 200
 
 
+def observe(
+    begin: Callable[[], Episode], take_step: TakeStep, look: Callable[[Env[Any, Any]], T]
+) -> tuple[T, list[T], T]:
+    """Look at another environment after a reset, after random episodes, and the same reset."""
+    episode = begin()
+    try:
+        episode.reset(0)
+        first, later, rng = look(episode.env), [], random.Random(0)
+        for seed in range(_EPISODES):
+            episode.reset(seed)
+            with suppress(Exception):  # if it matters, the run will meet it too
+                any(not take_step(episode, rng) for _ in range(_STEPS))
+            later.append(look(episode.env))
+        episode.reset(0)
+        return first, later, look(episode.env)
+    finally:
+        episode.env.close()
+
+
 class PositionNamer:
     """Describes positions of environments that are made the same way."""
 
     def __init__(
         self, begin: Callable[[], Episode], take_step: TakeStep, ignored: Collection[str] = ()
     ) -> None:
-        """Begin an episode in a separate environment, and observe which values vary."""
+        """Observe in a separate environment which values vary."""
+        self._ignored = ignored
+        self._constant: set[tuple[int, str]] = set()
+        self._surviving: set[tuple[int, str]] = set()
         self.unreadable = ""
         """What cannot be examined, if anything: then no position is described."""
-        self._layers: list[_LayerValues] = []
         try:
-            episode = begin()
-        except Exception as error:  # some programs can run only once
-            self.unreadable = f"a second environment ({type(error).__name__}: {error})"
-            return
-        try:
-            self._observe(episode, take_step, ignored)
+            first, later, again = observe(begin, take_step, self._leaves)
         except UnreadableValueError as error:
             self.unreadable = str(error)
-        finally:
-            episode.env.close()
+        except Exception as error:  # some programs can run only once
+            self.unreadable = f"a second environment ({type(error).__name__}: {error})"
+        else:
+            self._surviving = _differing(first, again)
+            varying = {_attribute(at) for seen in later for at in _differing(first, seen)}
+            sizes: Counter[tuple[int, str]] = Counter()
+            for at, leaf in first.items():
+                sizes[_attribute(at)] += len(leaf) if isinstance(leaf, tuple) else 1
+            self._constant = {at for at, size in sizes.items() if size > _LARGE} - varying
 
     def description(self, episode: Episode) -> bytes | None:
         """Describe the current position in bytes; None if that is not possible."""
         if self.unreadable:
             return None
-        last, around = episode.last, _inside_out(episode.env)
+        last = episode.last
         try:
-            seen = sorted(leaves_of([last.observation, last.mask], "seen").items())
-            # Sorted, because attributes may have been created in any order.
-            found = [
-                sorted(known.leaves(layer, around).items())
-                for known, layer in zip(self._layers, around, strict=True)
-            ]
+            seen = leaves_of([last.observation, last.mask], "seen")
+            held = self._leaves(episode.env)
         except UnreadableValueError:
             return None
-        return repr((last.terminated, last.truncated, seen, found)).encode()
+        # Sorted, because attributes may have been created in any order.
+        parts = last.terminated, last.truncated, sorted(seen.items()), sorted(held.items())
+        return repr(parts).encode()
 
-    def _observe(self, episode: Episode, take_step: TakeStep, ignored: Collection[str]) -> None:
-        episode.reset(0)
-        around = _inside_out(episode.env)
-        self._layers = [_LayerValues(layer, around, ignored) for layer in around]
-        rng = random.Random(0)
-        for seed in range(_EPISODES):
-            episode.reset(seed)
-            for _ in range(_STEPS):
-                with suppress(Exception):  # if it matters, the run will meet it too
-                    if take_step(episode, rng):
-                        continue
-                break
-            for known, layer in zip(self._layers, around, strict=True):
-                known.notice_changing_tables(layer, around)
-        episode.reset(0)
-        for known, layer in zip(self._layers, around, strict=True):
-            known.leave_out(layer, around)
-
-
-def _inside_out(env: Env[Any, Any]) -> list[Env[Any, Any]]:
-    # The innermost is number 0, so that one more wrapper changes no number.
-    return object_walk.layers(env)[::-1]
-
-
-class _LayerValues:
-    """The values of one layer that distinguish positions."""
-
-    def __init__(
-        self, layer: Env[Any, Any], around: Sequence[Any], ignored: Collection[str]
-    ) -> None:
-        self._ignored = ignored
-        self._skipped = {*object_walk.LAYER_FRAME, *_irrelevant_attributes(layer)}
-        """Attributes that are never examined."""
-        self._surviving: set[str] = set()
-        """Paths whose values survive a reset."""
-        self._first = self.leaves(layer, around)
-        """What the layer held after the first reset."""
-        sizes: Counter[str] = Counter()
-        for path, leaf in self._first.items():
-            sizes[_attribute(path)] += len(leaf) if isinstance(leaf, tuple) else 1
-        self._constant_tables = {name for name, size in sizes.items() if size > _LARGE}
-
-    def leaves(self, layer: Env[Any, Any], around: Sequence[Any]) -> Leaves:
-        """Return what distinguishes positions."""
+    def _leaves(self, env: Env[Any, Any]) -> LayerLeaves:
+        """Return the values of all layers that distinguish positions."""
+        around = layers(env)[::-1]
         return {
-            path: leaf
+            (number, path): leaf
+            for number, layer in enumerate(around)
             for name, value in vars(layer).items()
-            if name not in self._skipped and not is_below(name, self._ignored)
+            if not _is_irrelevant(type(layer), name) and (number, name) not in self._constant
+            if not is_below(name, self._ignored)
             for path, leaf in leaves_of(value, name, around).items()
-            if path not in self._surviving and not is_below(path, self._ignored)
+            if (number, path) not in self._surviving and not is_below(path, self._ignored)
         }
 
-    def notice_changing_tables(self, layer: Env[Any, Any], around: Sequence[Any]) -> None:
-        """Find the tables that differ from the first reset."""
-        if self._constant_tables:
-            self._constant_tables -= set(map(_attribute, self._differing(layer, around)))
 
-    def leave_out(self, layer: Env[Any, Any], around: Sequence[Any]) -> None:
-        """Leave out constant tables, and what differs after a second reset with the first seed."""
-        self._surviving = self._differing(layer, around)
-        self._skipped |= self._constant_tables
-
-    def _differing(self, layer: Env[Any, Any], around: Sequence[Any]) -> set[str]:
-        now, first = self.leaves(layer, around), self._first
-        return {path for path in now.keys() | first if now.get(path) != first.get(path)}
+def _differing(first: LayerLeaves, now: LayerLeaves) -> set[tuple[int, str]]:
+    return {at for at in now.keys() | first if now.get(at) != first.get(at)}
 
 
-def _attribute(path: str) -> str:
-    return path.partition(".")[0].partition("[")[0]
+def _attribute(at: tuple[int, str]) -> tuple[int, str]:
+    return at[0], at[1].partition(".")[0].partition("[")[0]
 
 
-def _irrelevant_attributes(layer: Env[Any, Any]) -> Iterator[str]:
-    if isinstance(layer, _OBSERVING_WRAPPERS):
-        yield from vars(layer)
-    if type(layer).__module__.startswith(_RENDERING_MODULES):
-        yield from _RENDERING
+@cache
+def _is_irrelevant(layer: type, name: str) -> bool:
+    if name in object_walk.LAYER_FRAME or issubclass(layer, _OBSERVING_WRAPPERS):
+        return True
+    return name in _RENDERING and layer.__module__.startswith(_RENDERING_MODULES)
 
 
 def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
@@ -197,28 +170,22 @@ def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
 
 def _canonical(value: Any) -> Any:
     """Return the canonical form of a value that is a leaf, `SKIP`, or `ENTER`."""
-    kind: Any = type(value)
-    return _form(kind)(value)
-
-
-@cache
-def _form(kind: type) -> Callable[[Any], Any]:
-    """Return how the values of a class are put into canonical form."""
+    kind = type(value)
     if kind in _SIMPLE:
-        return _simple
-    if issubclass(kind, _ARRAYS):
-        return _array
-    if issubclass(kind, _RANDOMNESS):
-        return lambda _: object_walk.SKIP
-    if issubclass(kind, _FIXED) or kind.__module__.partition(".")[0] in _IRRELEVANT_PACKAGES:
-        return _name
-    if issubclass(kind, list | tuple | deque):
-        return _sequence
-    if issubclass(kind, set | frozenset):
-        return _set
-    if hasattr(kind, "__array__") and not issubclass(kind, dict):
-        return lambda value: _array(np.asarray(value))
-    return lambda _: object_walk.ENTER
+        return _simple(value)
+    if isinstance(value, list | tuple | deque):
+        plain = all(type(item) in _SIMPLE for item in value)
+        return (kind.__name__, *map(_simple, value)) if plain else object_walk.ENTER
+    if isinstance(value, set | frozenset):  # sets have no order
+        return (kind.__name__, *sorted(repr(leaves_of(item, "")) for item in value))
+    if isinstance(value, dict):
+        return object_walk.ENTER
+    if isinstance(value, _RANDOMNESS):
+        return object_walk.SKIP
+    if isinstance(value, _FIXED) or kind.__module__.partition(".")[0] in _IRRELEVANT_PACKAGES:
+        named = value if isinstance(value, (type, *object_walk.FUNCTIONS)) else kind
+        return f"{named.__module__}.{named.__qualname__}"
+    return _array(np.asarray(value)) if hasattr(kind, "__array__") else object_walk.ENTER
 
 
 def _simple(value: Any) -> Any:
@@ -228,47 +195,28 @@ def _simple(value: Any) -> Any:
     return value
 
 
-def _sequence(value: Any) -> Any:
-    if all(type(item) in _SIMPLE for item in value):
-        return (type(value).__name__, *map(_simple, value))
-    return object_walk.ENTER
-
-
-def _set(value: Any) -> Any:
-    # Sets have no order.
-    return (type(value).__name__, *sorted(repr(leaves_of(item, "")) for item in value))
-
-
-def _array(value: Any) -> Any:
+def _array(value: np.ndarray[Any, Any]) -> Any:
     if value.dtype.hasobject:
         return object_walk.ENTER
     if not value.shape and type(value.item()) in _SIMPLE:
         return _simple(value.item())
-    data = value.tobytes()
-    if len(data) > _SHORT:
-        data = hashlib.blake2b(data, digest_size=_SHORT // 2).digest()
+    data = hashlib.blake2b(value.tobytes(), digest_size=32).digest()
     return value.dtype.str, value.shape, data
 
 
-def _name(value: Any) -> str:
-    named = value if isinstance(value, (type, *object_walk.FUNCTIONS)) else type(value)
-    return f"{named.__module__}.{named.__qualname__}"
-
-
-def _parts(value: Any) -> Iterator[tuple[PathStep, Any]]:
+def _parts(value: Any) -> Iterator[tuple[Step, Any]]:
     """Yield the parts of an object; for one implemented in C, also what it would pickle."""
     if isinstance(value, _ARRAYS):
-        yield PathStep(False, "shape"), value.shape
+        yield (False, "shape"), value.shape
         yield from object_walk.children(value.ravel().tolist())
         return
     yield from object_walk.children(value)
     kind: Any = type(value)
-    if _attributes_are_all(kind):
-        return
-    registered: Callable[[Any], Any] | None = copyreg.dispatch_table.get(kind)
-    # This raises if there is more to the object than attributes, and it cannot be pickled.
-    pickled = registered(value) if registered else value.__reduce_ex__(2)
-    yield PathStep(False, "__reduce__"), pickled if isinstance(pickled, str) else [*pickled[1:3]]
+    if not _attributes_are_all(kind):
+        registered: Callable[[Any], Any] | None = copyreg.dispatch_table.get(kind)
+        # This raises if there is more to the object than attributes, and it cannot be pickled.
+        pickled = registered(value) if registered else value.__reduce_ex__(2)
+        yield (False, "__reduce__"), pickled if isinstance(pickled, str) else [*pickled[1:3]]
 
 
 @cache
@@ -276,12 +224,10 @@ def _attributes_are_all(kind: type) -> bool:
     """Return whether items, attributes and slots are the whole content of a class's objects."""
     if issubclass(kind, list | tuple | deque | dict):
         return True
-    if kind in copyreg.dispatch_table:
-        return False
     methods = {name: getattr(kind, name, None) for name in _PICKLE_METHODS}
-    if any(isinstance(method, FunctionType) for method in methods.values()):
-        return True  # written in Python: what it pickles is at most what its attributes hold
-    if any(method is not getattr(object, name, None) for name, method in methods.items()):
+    if kind in copyreg.dispatch_table or any(
+        method is not getattr(object, name, None) for name, method in methods.items()
+    ):
         return False
     try:
         # The class defines no way to pickle it, so this raises if it holds more.

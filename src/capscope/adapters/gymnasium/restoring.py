@@ -24,8 +24,8 @@ from gymnasium import Env, Space
 from gymnasium.wrappers import PassiveEnvChecker
 
 from capscope.adapters.gymnasium import object_walk
-from capscope.adapters.gymnasium.episode import Episode, Recipe, Segment, StepResult
-from capscope.adapters.gymnasium.object_walk import Found, PathStep, layers
+from capscope.adapters.gymnasium.episode import Episode, GymnasiumObservation, Recipe
+from capscope.adapters.gymnasium.object_walk import Found, layers
 from capscope.errors import ProblemError
 from capscope.problem import Snapshot, plain_values
 
@@ -102,7 +102,7 @@ class Native:
         """Describe the position by the environment's state, its wrappers and its last step."""
         state = self._get(episode.base)
         held = [
-            [([tuple(step) for step in path], value) for path, _, value in held_values(wrapper)]
+            [(path, value) for path, _, value in held_values(wrapper)]
             for wrapper in layers(episode.env)[:-1]
         ]
         try:
@@ -119,9 +119,9 @@ class Native:
         self._put(episode.base, state)
         for wrapper, values in zip(layers(episode.env)[:-1], held, strict=True):
             for path, value in values:
-                object_walk.put(wrapper, tuple(PathStep(*step) for step in path), value)
+                object_walk.put(wrapper, path, value)
         # How such a position was reached is never needed.
-        episode.continue_from(episode.env, StepResult(*last), (Segment(0, ()),))
+        episode.continue_from(episode.env, GymnasiumObservation(*last), ((0, ()),))
 
 
 class Copy(Replay):
@@ -136,7 +136,7 @@ class Copy(Replay):
     def __init__(self, keep: int = 256, ignore: Sequence[str] = ()) -> None:
         super().__init__(ignore)
         self._keep = keep
-        self._copies: OrderedDict[bytes, tuple[Env[Any, Any], StepResult]] = OrderedDict()
+        self._copies: OrderedDict[bytes, tuple[Env[Any, Any], GymnasiumObservation]] = OrderedDict()
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
         """Replay from the nearest copy, and keep a copy of the position."""
@@ -172,7 +172,7 @@ def held_values(layer: Env[Any, Any]) -> list[Found]:
         own = object_walk.children(thing)
         if thing is not layer:
             return own
-        return (part for part in own if part[0].key not in object_walk.LAYER_FRAME)
+        return (part for part in own if part[0][1] not in object_walk.LAYER_FRAME)
 
     name = type(layer).__name__
     found = object_walk.walk(layer, name, _collect_plain, parts=parts, max_objects=_MAX_OBJECTS)
@@ -207,12 +207,12 @@ def _digest(data: bytes) -> str:
 
 
 def _bytes_of(recipe: Recipe) -> bytes:
-    return plain_values.to_bytes([[segment.seed, *segment.actions] for segment in recipe])
+    return plain_values.to_bytes([[seed, *actions] for seed, actions in recipe])
 
 
 def _recipe(snapshot: Snapshot) -> Recipe:
     parts = plain_values.from_bytes(_content(snapshot, _RECIPE))
-    return tuple(Segment(seed, tuple(actions)) for seed, *actions in parts)
+    return tuple((seed, tuple(actions)) for seed, *actions in parts)
 
 
 def _content(snapshot: Snapshot, kind: bytes) -> bytes:

@@ -8,18 +8,23 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
 from gymnasium import Env, Space, Wrapper, spaces
 from gymnasium.wrappers import TimeLimit
 
-from capscope.adapters.gymnasium.episode import Episode, Reseed, generator_states
+from capscope.adapters.gymnasium.episode import (
+    Episode,
+    GymnasiumObservation,
+    Reseed,
+    generator_states,
+)
 from capscope.adapters.gymnasium.object_walk import is_below, layers
-from capscope.adapters.gymnasium.position_names import PositionNamer
+from capscope.adapters.gymnasium.position_names import PositionNamer, observe
 from capscope.adapters.gymnasium.restoring import Copy, Replay, Restoring, attributes, text_of
 from capscope.errors import ProblemError
 from capscope.logic import Atom, State, Vocabulary
@@ -116,7 +121,6 @@ Make: TypeAlias = str | Callable[[], Env[Any, Any]]
 Label: TypeAlias = Callable[..., Iterable[Atom | str] | Mapping[str, Any]]
 """From an observation, the environment inside all wrappers and the last step, to the atoms."""
 _PIXELS = "rgb_array"
-_EPISODE_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -134,17 +138,6 @@ class Options:
     action_mask: str | None = None
     samples: int = 16
     reseed: Reseed | None = None
-
-
-class GymnasiumObservation(NamedTuple):
-    """An observation, its symbolic state, and the rest of what the last step returned."""
-
-    observation: Any
-    state: State
-    reward: float = 0.0
-    terminated: bool = False
-    truncated: bool = False
-    mask: Any = None
 
 
 class LabelledState:
@@ -180,7 +173,7 @@ class GymnasiumSimulator:
         self._episode, self._removed_limit = self._begun()
         self._actions = Actions(self.env.action_space, self._options.samples)
         if self.env.render_mode == _PIXELS:
-            self.picture = PictureRenderer(lambda: self._begun()[0], restoring).picture
+            self.picture = _renderer(lambda: self._begun()[0], restoring)
 
     @property
     def env(self) -> Env[Any, Any]:
@@ -230,12 +223,13 @@ class GymnasiumSimulator:
     def _observation(self) -> GymnasiumObservation:
         last = self._episode.last
         atoms = self._label(last.observation, self._episode.base, last)
-        return GymnasiumObservation(last.observation, self._vocabulary.state(atoms), *last[1:])
+        return last._replace(state=self._vocabulary.state(atoms))
 
     def last_step(self) -> Mapping[str, str]:
         """Return what the last step returned, as text."""
         names = ("the observation", "the reward", "terminated", "truncated", "the action mask")
-        return dict(zip(names, map(text_of, self._episode.last), strict=True))
+        observation, _, *rest = self._episode.last
+        return dict(zip(names, map(text_of, [observation, *rest]), strict=True))
 
     def inspect(self) -> Inspection:
         """Return all attributes and generators; attributes set by a reset make up the position."""
@@ -250,15 +244,7 @@ class GymnasiumSimulator:
     @cached_property
     def _set_by_reset(self) -> frozenset[str]:
         """Find the attributes that are the same after every reset with one seed."""
-        episode, _ = self._begun()
-        episode.reset(0)
-        before = attributes(episode.env)
-        rng = random.Random(0)
-        for _ in range(_EPISODE_STEPS):
-            self._step_at_random(episode, rng)
-        episode.reset(0)
-        after = attributes(episode.env)
-        episode.env.close()
+        before, _, after = observe(lambda: self._begun()[0], self._step_at_random, attributes)
         return frozenset(name for name, text in after.items() if before.get(name, text) == text)
 
     def _step_at_random(self, episode: Episode, rng: random.Random) -> bool:
@@ -306,21 +292,17 @@ class GymnasiumSimulator:
         return notes
 
 
-class PictureRenderer:
-    """Renders positions in a separate environment: what rendering needs often cannot be copied."""
+def _renderer(begin: Callable[[], Episode], restoring: Restoring) -> Callable[[Snapshot], bytes]:
+    """Draw positions in a separate environment: what rendering needs often cannot be copied."""
+    way_back = Replay() if isinstance(restoring, Copy) else restoring
+    episode = cache(begin)
 
-    def __init__(self, begun: Callable[[], Episode], restoring: Restoring) -> None:
-        self._begun = begun
-        self._restoring = Replay() if isinstance(restoring, Copy) else restoring
-        self._episode: Episode | None = None
-
-    def picture(self, snapshot: Snapshot) -> bytes:
-        """Draw a position and return the PNG."""
-        if self._episode is None:
-            self._episode = self._begun()
-        self._restoring.restore(self._episode, snapshot)
-        pixels: Any = self._episode.env.render()
+    def picture(snapshot: Snapshot) -> bytes:
+        way_back.restore(episode(), snapshot)
+        pixels: Any = episode().env.render()
         return png(pixels)
+
+    return picture
 
 
 def make_environment(make: Make) -> Env[Any, Any]:
