@@ -194,7 +194,7 @@ def test_a_directory_that_cannot_be_created_is_named(tmp_path):
 def test_a_full_disk_is_reported(answers):
     pages = answers._db.execute("PRAGMA page_count").fetchone()[0]
     answers._db.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(LlmError, match="the disk is full; free some space and resume"):
+    with pytest.raises(LlmError, match="disk is full: check the disk, "):
         for i in range(1000):
             answers.add(f"key {i}", "m", Completion("words " * 100, 1, 1, "stop"))
     answers._db.execute("PRAGMA max_page_count = 100000")

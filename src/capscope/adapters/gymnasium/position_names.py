@@ -127,8 +127,8 @@ class PositionNamer:
             (number, path): leaf
             for number, layer in enumerate(around)
             for name, value in vars(layer).items()
-            if not _is_irrelevant(type(layer), name) and (number, name) not in self._constant
-            if not is_below(name, self._ignored)
+            if (number, name) not in self._constant and not is_below(name, self._ignored)
+            if not _is_irrelevant(layer.__class__, name)
             for path, leaf in leaves_of(value, name, around).items()
             if (number, path) not in self._surviving and not is_below(path, self._ignored)
         }
@@ -142,7 +142,6 @@ def _attribute(at: tuple[int, str]) -> tuple[int, str]:
     return at[0], at[1].partition(".")[0].partition("[")[0]
 
 
-@cache
 def _is_irrelevant(layer: type, name: str) -> bool:
     if name in object_walk.LAYER_FRAME or issubclass(layer, _OBSERVING_WRAPPERS):
         return True

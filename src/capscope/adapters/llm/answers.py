@@ -7,16 +7,17 @@ first token are computed, not sampled, so they depend on the prompt alone, and s
 
 Answers are stored in SQLite before they are used, so that no draw is paid for twice: killed,
 resumed and repeated runs find them. Threads share one connection under a lock. Processes may share
-the file: it is in write-ahead mode, and if two answers to one question arrive, the first one stored
-is used for both. Errors are never cached.
+the file; if two answers to one question arrive, the first one stored is used for both. Errors are
+never cached.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
 import math
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -63,12 +64,6 @@ class Sampling:
     whole_message: bool = False
     """Return the message as JSON, with its tool calls, instead of its text."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all settings; those of tools only if they are set, to keep older keys valid."""
-        given = asdict(self)
-        unset = [name for name in ("tools", "other", "whole_message") if not given[name]]
-        return {name: value for name, value in given.items() if name not in unset}
-
 
 @dataclass(frozen=True)
 class Completion:
@@ -107,6 +102,13 @@ class TokenScores:
         """Tokens of the prompt and the answer."""
         return self.prompt_tokens + self.completion_tokens
 
+    @classmethod
+    def of(cls, answer: Completion) -> TokenScores:
+        """Read an answer whose text is a JSON list of tokens and log probabilities."""
+        logprobs = tuple((str(token), float(value)) for token, value in json.loads(answer.text))
+        counts = answer.prompt_tokens, answer.completion_tokens
+        return cls(logprobs, *counts, answer.finish_reason, answer.cached, answer.cost)
+
     def logprob(self, word: str) -> float | None:
         """Return the log probability that the answer begins with this word as one token.
 
@@ -116,7 +118,8 @@ class TokenScores:
         >>> round(math.exp(scores.logprob("yes")), 6)
         0.75
         """
-        found = [value for token, value in self.logprobs if _plain(token) == _plain(word)]
+        wanted = word.strip().casefold()
+        found = [value for token, value in self.logprobs if token.strip().casefold() == wanted]
         if not found:
             return None
         most = max(found)
@@ -128,34 +131,26 @@ class TokenScores:
         return min((value for _, value in self.logprobs), default=None)
 
 
-def _plain(token: str) -> str:
-    return token.strip().casefold()
-
-
 def request_body(
     model: str, messages: Sequence[Message], sampling: Sampling, call: CallId | None
 ) -> dict[str, Any]:
     """Return the body of a chat completion request, with the seed of `call` if it is given."""
-    body: dict[str, Any] = {
+    schema = {"name": "answer", "strict": True, "schema": sampling.json_schema}
+    optional = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "stop": list(sampling.stop) or None,
+        "response_format": sampling.json_schema and {"type": "json_schema", "json_schema": schema},
+        "tools": list(sampling.tools) or None,
+        **(sampling.other or {}),
+        "seed": call and call.sampling_seed,
+    }
+    return {
         "model": model,
         "messages": [dict(message) for message in messages],
         "max_tokens": sampling.max_tokens,
+        **{name: value for name, value in optional.items() if value is not None},
     }
-    if sampling.temperature is not None:
-        body["temperature"] = sampling.temperature
-    if sampling.top_p is not None:
-        body["top_p"] = sampling.top_p
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
-    if sampling.json_schema is not None:
-        schema = {"name": "answer", "strict": True, "schema": sampling.json_schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if sampling.tools:
-        body["tools"] = list(sampling.tools)
-    body.update(sampling.other or {})
-    if call is not None:
-        body["seed"] = call.sampling_seed
-    return body
 
 
 def score_body(model: str, messages: Sequence[Message], top: int) -> dict[str, Any]:
@@ -166,7 +161,7 @@ def score_body(model: str, messages: Sequence[Message], top: int) -> dict[str, A
 
 def cache_key(model: str, messages: Sequence[Message], sampling: Sampling, call: CallId) -> str:
     """Return a hash of everything that an answer depends on, including the call."""
-    return _hash(model, messages, {"sampling": sampling.as_dict(), "draw": list(call)})
+    return _hash(model, messages, {"sampling": asdict(sampling), "draw": list(call)})
 
 
 def score_key(model: str, messages: Sequence[Message], top: int) -> str:
@@ -181,14 +176,12 @@ def _hash(model: str, messages: Sequence[Message], rest: dict[str, Any]) -> str:
 
 
 APPLICATION_ID = 0x43415041  # "CAPA", to recognize databases of other programs
-_BETWEEN_TRIES = 0.01  # seconds
 _LOCK_TIMEOUT = 60.0
-_COLUMNS = """(
+_TABLE = """CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, text TEXT NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     finish_reason TEXT NOT NULL, cost REAL NOT NULL) WITHOUT ROWID
 """
-_TABLES = ("answers", "scores")  # the text of scores is a JSON list of tokens and log probabilities
 
 
 def cache_directory() -> Path:
@@ -229,25 +222,10 @@ class AnswerCache:
                 path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             try:
-                self._prepare_when_free()
+                self._prepare()
             except BaseException:
                 self._db.close()
                 raise
-
-    def _prepare_when_free(self) -> None:
-        """Wait for other processes that open the file for the first time.
-
-        SQLite itself does not wait if another process switches to write-ahead mode.
-        """
-        deadline = time.monotonic() + _LOCK_TIMEOUT
-        while True:
-            try:
-                return self._prepare()
-            except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > deadline:
-                    raise
-            time.sleep(_BETWEEN_TRIES)
 
     def _prepare(self) -> None:
         # In this order: another process that opens it now writes the number first.
@@ -258,11 +236,8 @@ class AnswerCache:
                 f"{self.path} is a database of another program and was not changed; move it, or "
                 "set CAPSCOPE_CACHE to another directory"
             )
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        for table in _TABLES:
-            self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} {_COLUMNS}")
+        self._db.execute(_TABLE)
 
     def close(self) -> None:
         """Close the file; added answers are already on disk."""
@@ -271,7 +246,12 @@ class AnswerCache:
 
     def find(self, key: str) -> Completion | None:
         """Return the cached answer, at no cost, or None."""
-        row = self._row("answers", key)
+        with self._lock, _explained(self.path):
+            row: tuple[str, int, int, str] | None = self._db.execute(
+                "SELECT text, prompt_tokens, completion_tokens, finish_reason FROM answers "
+                "WHERE key = ?",
+                (key,),
+            ).fetchone()
         return None if row is None else Completion(*row, cached=True)
 
     def add(self, key: str, model: str, answer: Completion) -> Completion:
@@ -279,48 +259,14 @@ class AnswerCache:
 
         If another process was faster, that is the other one's answer; both were paid for.
         """
-        if self._insert("answers", key, model, answer.text, answer):
-            return answer
-        first = self.find(key)
-        return answer if first is None else replace(first, cached=False, cost=answer.cost)
-
-    def find_scores(self, key: str) -> TokenScores | None:
-        """Return the cached scores, at no cost, or None."""
-        row = self._row("scores", key)
-        if row is None:
-            return None
-        logprobs = tuple((str(token), float(value)) for token, value in json.loads(row[0]))
-        return TokenScores(logprobs, *row[1:], cached=True)
-
-    def add_scores(self, key: str, model: str, scores: TokenScores) -> TokenScores:
-        """Store scores and return those to use, as `add` does."""
-        if self._insert("scores", key, model, json.dumps(scores.logprobs), scores):
-            return scores
-        first = self.find_scores(key)
-        return scores if first is None else replace(first, cached=False, cost=scores.cost)
-
-    def _row(self, table: str, key: str) -> tuple[str, int, int, str] | None:
-        with self._lock, _explained(self.path):
-            row: tuple[str, int, int, str] | None = self._db.execute(
-                "SELECT text, prompt_tokens, completion_tokens, finish_reason "
-                f"FROM {table} WHERE key = ?",
-                (key,),
-            ).fetchone()
-        return row
-
-    def _insert(
-        self, table: str, key: str, model: str, text: str, answer: Completion | TokenScores
-    ) -> bool:
-        """Store a row and return True, or return False if the key is already there."""
+        counts = answer.prompt_tokens, answer.completion_tokens
         with self._lock, _explained(self.path):
             added = self._db.execute(
-                f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    key, model, text, answer.prompt_tokens, answer.completion_tokens,
-                    answer.finish_reason, answer.cost,
-                ),
-            ).rowcount  # fmt: skip
-        return added > 0
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (key, model, answer.text, *counts, answer.finish_reason, answer.cost),
+            ).rowcount
+        first = None if added else self.find(key)
+        return answer if first is None else replace(first, cached=False, cost=answer.cost)
 
 
 @contextmanager
@@ -330,15 +276,9 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         reason = " ".join(str(error).split())
-        if "full" in reason:
-            advice = "the disk is full; free some space and resume"
-        elif "locked" in reason:
-            advice = "another process is writing to it; wait for it or stop it, then resume"
-        elif "readonly" in reason or "unable to open" in reason or "I/O" in reason:
-            advice = "check the disk and its permissions, or set CAPSCOPE_CACHE, then resume"
-        else:
-            advice = (
-                "the answer cache is damaged; delete it (its answers will be paid for again) or "
-                "set CAPSCOPE_CACHE to another directory, then resume"
-            )
-        raise LlmError(f"{path}: {reason}: {advice}") from error
+        advice = "the answer cache is damaged; delete it (its answers will be paid for again) or"
+        if any(sign in reason for sign in ("full", "locked", "readonly", "unable to open", "I/O")):
+            advice = "check the disk, its permissions and other programs that use the file, or"
+        raise LlmError(
+            f"{path}: {reason}: {advice} set CAPSCOPE_CACHE to another directory, then resume"
+        ) from error

@@ -16,9 +16,8 @@ of several prompts are one call.
 import atexit
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
 from typing import Any
 
@@ -35,7 +34,7 @@ from capscope.adapters.llm.answers import (
     score_key,
 )
 from capscope.adapters.llm.settings import LlmSettings, local_server
-from capscope.adapters.llm.transport import Failure, Refusal, Reply, Transport
+from capscope.adapters.llm.transport import Failure, Reply, Transport
 from capscope.errors import ConversationRefused, LlmError
 from capscope.problem import Allowance
 from capscope.seeds import child_seed
@@ -98,12 +97,15 @@ class LlmClient:
         """
         allowance = allowance or Allowance()
         allowance.check_tokens()
-        key = cache_key(self.settings.model, messages, sampling, call)
+        model = self.settings.model
+        key = cache_key(model, messages, sampling, call)
         answer = self.cache.find(key)
         if answer is None:
             allowance.check_cost()
-            with self._not_the_agents_fault():
-                answer = self._ask(key, messages, sampling, call, allowance)
+            seeded = call if self.settings.send_seed else None
+            body = request_body(model, messages, sampling, seeded)
+            part = "message" if sampling.whole_message else "text"
+            answer = self._ask(key, body, call, allowance, lambda reply: getattr(reply, part))
         self._accepted.add(_continues(messages))
         allowance.pay(answer.tokens, answer.cost)
         return answer
@@ -130,37 +132,30 @@ class LlmClient:
         allowance = allowance or Allowance()
         allowance.check_tokens()
         keys = [score_key(self.settings.model, prompt, top) for prompt in prompts]
-        found = {key: self.cache.find_scores(key) for key in keys}
-        missing = [key for key, scores in found.items() if scores is None]
+        found = {key: answer for key in keys if (answer := self.cache.find(key)) is not None}
+        missing = {k: p for k, p in zip(keys, prompts, strict=True) if k not in found}
         if missing:
             allowance.check_cost()
-            asked = dict(zip(keys, prompts, strict=True))
 
-            def ask(key: str) -> TokenScores:
-                with self._not_the_agents_fault():
-                    return self._ask_scores(key, asked[key], top, allowance)
+            def ask(key: str) -> Completion:
+                body = score_body(self.settings.model, missing[key], top)
+                call = CallId(int(key[:8], 16))  # for the length of waits only
+                return self._ask(key, body, call, allowance, self._logprobs)
 
             with ThreadPoolExecutor(min(self.settings.concurrency, len(missing))) as threads:
                 found.update(zip(missing, threads.map(ask, missing), strict=True))
-        cost = sum(scores.cost for scores in found.values() if scores is not None)
         self._accepted.update(map(_continues, prompts))
-        scored = [scores for key in keys if (scores := found[key]) is not None]
-        allowance.pay(sum(scores.tokens for scores in scored), cost)
-        return scored
+        cost = sum(answer.cost for answer in found.values())
+        allowance.pay(sum(found[key].tokens for key in keys), cost)
+        return [TokenScores.of(found[key]) for key in keys]
 
-    @contextmanager
-    def _not_the_agents_fault(self) -> Iterator[None]:
-        """Stop the run for anything unforeseen, which would otherwise look like a failed agent."""
-        try:
-            yield
-        except (ConversationRefused, LlmError):
-            raise
-        except Exception as error:
-            reason = self.settings.redact(f"{type(error).__name__}: {error}")
+    def _logprobs(self, reply: Reply) -> str:
+        if reply.first_token is None:
             raise LlmError(
-                f"an answer of {self.settings.display_url} cannot be used ({reason:.200}); the "
-                "current draw was not recorded, earlier ones are kept: fix this and resume"
-            ) from error
+                f"{self.settings.display_url} sent no log probabilities for {self.settings.model}; "
+                "scores need a server and a model that support `logprobs` in chat completions"
+            )
+        return json.dumps(reply.first_token)
 
     def close(self) -> None:
         """Close the connections and the cache."""
@@ -174,37 +169,27 @@ class LlmClient:
     def _ask(
         self,
         key: str,
-        messages: Sequence[Message],
-        sampling: Sampling,
+        body: dict[str, Any],
         call: CallId,
         allowance: Allowance,
+        read: Callable[[Reply], str],
     ) -> Completion:
+        """Ask the server, and store what is read from its reply."""
         settings = self.settings
-        body = request_body(
-            settings.model, messages, sampling, call if settings.send_seed else None
-        )
-        reply = self._reply(body, call, allowance)
-        text = reply.message if sampling.whole_message else reply.text
-        prompt, completion = _token_counts(reply, messages, text)
-        cost = settings.cost(prompt, completion)
-        answer = Completion(text, prompt, completion, reply.finish_reason, False, cost)
-        return self.cache.add(key, settings.model, answer)
-
-    def _ask_scores(
-        self, key: str, messages: Sequence[Message], top: int, allowance: Allowance
-    ) -> TokenScores:
-        settings = self.settings
-        call = CallId(int(key[:8], 16))  # for the length of waits only
-        reply = self._reply(score_body(settings.model, messages, top), call, allowance)
-        if reply.first_token is None:
+        try:
+            reply = self._reply(body, call, allowance)
+            text = read(reply)
+            counts = _token_counts(reply, body["messages"], text)
+            answer = Completion(text, *counts, reply.finish_reason, False, settings.cost(*counts))
+            return self.cache.add(key, settings.model, answer)
+        except (ConversationRefused, LlmError):
+            raise
+        except Exception as error:  # anything unforeseen would look like a failed agent
+            reason = settings.redact(f"{type(error).__name__}: {error}")
             raise LlmError(
-                f"{settings.display_url} sent no log probabilities for {settings.model}; scores "
-                "need a server and a model that support `logprobs` in chat completions"
-            )
-        prompt, completion = _token_counts(reply, messages, reply.text)
-        cost = settings.cost(prompt, completion)
-        scores = TokenScores(reply.first_token, prompt, completion, reply.finish_reason, cost=cost)
-        return self.cache.add_scores(key, settings.model, scores)
+                f"an answer of {settings.display_url} cannot be used ({reason:.200}); the current "
+                "draw was not recorded, earlier ones are kept: fix this and resume"
+            ) from error
 
     def _reply(self, body: dict[str, Any], call: CallId, allowance: Allowance) -> Reply:
         """Return the reply to a request; raise if the server refuses it."""
@@ -212,14 +197,14 @@ class LlmClient:
         if isinstance(outcome, Reply):
             return outcome
         greeting = self._outcome({**body, "messages": [_GREETING]}, call, allowance.stopped)
-        if isinstance(greeting, Refusal):
+        if isinstance(greeting, Failure):
             raise self._error(f"{greeting.reason}, even to a greeting")
         counts = _token_counts(greeting, [_GREETING], greeting.text)
         allowance.pay(0, self.settings.cost(*counts))
         raise self._refusal_error(outcome, _continues(body["messages"]), call.seed)
 
     def _refusal_error(
-        self, refusal: Refusal, continues: bool, seed: int
+        self, refusal: Failure, continues: bool, seed: int
     ) -> ConversationRefused | LlmError:
         """Return the error for a refused conversation, while the server answers a greeting."""
         with self._lock:
@@ -234,28 +219,28 @@ class LlmClient:
             "refused: fix this and start a new run, or resume"
         )
 
-    def _outcome(self, body: dict[str, Any], call: CallId, stopped: Event) -> Reply | Refusal:
+    def _outcome(self, body: dict[str, Any], call: CallId, stopped: Event) -> Reply | Failure:
         """Ask until there is a reply or a refusal, waiting longer each time."""
         settings = self.settings
         rng = random.Random(child_seed(call.seed, call.number, _JITTER))
-        for tried in range(1, settings.tries + 1):
+        tried = 0
+        while True:
+            tried += 1
             # Checked before each try: another worker may have stopped the run.
             if stopped.is_set():
                 raise LlmError("the run was stopped while waiting for an answer")
             with self._slots:
                 outcome = self._connected().send(body)
-            if not isinstance(outcome, Failure):
+            if isinstance(outcome, Reply) or outcome.refused:
                 return outcome
-            failure = outcome
-            asked = failure.retry_after or 0.0
-            if not failure.temporary or tried == settings.tries or asked > LONGEST_RETRY_AFTER:
-                break
+            asked = outcome.retry_after or 0.0
+            if not outcome.temporary or tried == settings.tries or asked > LONGEST_RETRY_AFTER:
+                times = f" in {tried} tries" if tried > 1 else ""
+                later = f" in {asked:.0f} s" if asked > LONGEST_RETRY_AFTER else ""
+                raise self._error(f"{outcome.reason}{times}", later)
             # Half of each wait is random, so that workers do not all return at once.
             usual = min(FIRST_WAIT * 2 ** (tried - 1), LONGEST_WAIT) * rng.uniform(0.5, 1.0)
             self._wait(stopped, max(asked, usual))
-        times = f" in {tried} tries" if tried > 1 else ""
-        later = f" in {asked:.0f} s" if asked > LONGEST_RETRY_AFTER else ""
-        raise self._error(f"{failure.reason}{times}", later)
 
     def _error(self, reason: str, later: str = "") -> LlmError:
         return LlmError(
@@ -357,13 +342,10 @@ def _token_counts(reply: Reply, messages: Sequence[Message], text: str) -> tuple
     """Return the tokens of the prompt and the answer, estimated if the server does not say."""
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     if prompt is None:
-        prompt = sum(_estimated_tokens(t) for message in messages for t in _texts(message))
+        parts = [part for message in messages for part in message.values()]
+        texts = (part if isinstance(part, str) else json.dumps(part) for part in parts)
+        prompt = sum(map(_estimated_tokens, texts))
     return prompt, _estimated_tokens(text) if completion is None else completion
-
-
-def _texts(message: Message) -> Iterator[str]:
-    for part in message.values():
-        yield part if isinstance(part, str) else json.dumps(part)
 
 
 def _estimated_tokens(text: str) -> int:

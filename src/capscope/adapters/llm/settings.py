@@ -1,17 +1,7 @@
 """Which server and which model to ask, from arguments or environment variables.
 
-| variable | meaning | default |
-|---|---|---|
-| CAPSCOPE_LLM_BASE_URL | the server, including `/v1` | OPENAI_BASE_URL, else the local model |
-| CAPSCOPE_LLM_MODEL | the name of the model | required with a server |
-| CAPSCOPE_LLM_API_KEY | the API key | OPENAI_API_KEY, else none is sent |
-| CAPSCOPE_LLM_PRICE_PROMPT, …_COMPLETION | price of a million tokens | unknown: no `--max-cost` |
-| CAPSCOPE_LLM_TIMEOUT | seconds to wait for an answer | 120 |
-| CAPSCOPE_LLM_CONCURRENCY | maximum number of concurrent calls | 16 |
-| CAPSCOPE_LLM_SEED | `0`: send no seed, for servers that reject it | 1 |
-
-The local model is served by this process. Another package provides it: it declares a `LocalServer`
-in the entry points `capscope.llm_servers`.
+`docs/how-to/language-model.md` lists the variables. The local model is served by this process.
+Another package provides it: it declares a `LocalServer` in the entry points `capscope.llm_servers`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -59,24 +58,19 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why the server did not ask the model: nothing was paid, and a retry would not help."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
 class Failure:
     """Why there is no reply."""
 
     reason: str
-    temporary: bool
+    temporary: bool = False
     """A retry may succeed."""
     retry_after: float | None = None
     """Seconds that the server asks to wait."""
+    refused: bool = False
+    """The server did not ask the model: nothing was paid, and a retry would not help."""
 
 
-Outcome = Reply | Refusal | Failure
+Outcome = Reply | Failure
 
 
 class Transport:
@@ -117,12 +111,30 @@ class Transport:
             # A few kilobytes can unpack to gigabytes, and none was asked for.
             raise _UnusableResponse(f"sent a compressed answer ({self._quote(encoding)})")
         ends = time.monotonic() + self._settings.timeout
-        response.stream = _limited_stream(response.stream.__class__)(response.stream, ends)
+        whole = response.stream
+
+        def limited() -> Iterator[bytes]:
+            size = 0
+            for chunk in whole:
+                size += len(chunk)
+                if size > LARGEST_RESPONSE:
+                    raise _UnusableResponse(f"sent more than {LARGEST_RESPONSE:,} bytes")
+                if time.monotonic() > ends:
+                    raise _UnusableResponse("did not end its answer in time")
+                yield chunk
+
+        # The HTTP library of `openai` accepts only streams of its own classes.
+        methods = {"__iter__": lambda _: limited(), "close": lambda _: whole.close()}
+        response.stream = object.__new__(type("LimitedStream", (type(whole),), methods))
 
     def send(self, body: Mapping[str, Any]) -> Outcome:
         """Send a request once."""
         outcome = self._send_in_time(body)
-        if isinstance(outcome, Refusal) and "max_completion_tokens" in outcome.reason:
+        if (
+            isinstance(outcome, Failure)
+            and outcome.refused
+            and "max_completion_tokens" in outcome.reason
+        ):
             # Newer OpenAI models renamed the parameter and reject the old name.
             self._completion_limit = "max_completion_tokens"
             outcome = self._send_in_time(body)
@@ -209,20 +221,18 @@ class Transport:
         try:
             tokens = choice["logprobs"]["content"]
             listed = tokens[0]["top_logprobs"] if tokens else []
-            pairs = [
-                (self._settings.redact(_text(t["token"])), float(t["logprob"])) for t in listed
-            ]
+            pairs = [(_text(t["token"]), float(t["logprob"])) for t in listed]
         except (LookupError, TypeError, ValueError):
             return None
         redact = self._settings.redact
         return tuple((redact(token), value) for token, value in pairs if math.isfinite(value))
 
-    def _status_error(self, status: int, response: Any) -> Refusal | Failure:
+    def _status_error(self, status: int, response: Any) -> Failure:
         content = response.content.decode(errors="replace")
         lower = content.lower()
         reason = f"answered with status {status} ({self._quote(_message(content))})"
         if _refuses(status, lower):
-            return Refusal(reason)
+            return Failure(reason, refused=True)
         temporary = (status in _RETRIED or status >= 500) and "insufficient_quota" not in lower
         if status in (401, 403):
             reason += "; check CAPSCOPE_LLM_API_KEY"
@@ -242,42 +252,14 @@ def _refuses(status: int, content: str) -> bool:
     """Return whether an error may be about the conversation rather than the server."""
     return (
         status in (400, 422)
-        or (status == 403 and _any(content, _FILTERED))
-        or (status == 413 and "context" in content and _any(content, _TOO_LONG))
+        or (status == 403 and any(sign in content for sign in _FILTERED))
+        or (status == 413 and "context" in content and any(sign in content for sign in _TOO_LONG))
         or (status == 500 and _MALFORMED in content)
     )
 
 
 class _UnusableResponse(Exception):  # noqa: N818 - it says what the response is
     """A response that is not read to its end; the message goes on after the server's name."""
-
-
-@cache
-def _limited_stream(base: Any) -> Any:
-    """Return a class of streams that end with an error beyond a size or a time.
-
-    The HTTP library of `openai` accepts only streams of its own classes, such as `base`.
-    """
-
-    class LimitedStream(base):  # type: ignore[misc]
-        def __init__(self, stream: Any, ends: float) -> None:
-            self._limited = stream
-            self._ends = ends
-
-        def __iter__(self) -> Iterator[bytes]:
-            size = 0
-            for chunk in self._limited:
-                size += len(chunk)
-                if size > LARGEST_RESPONSE:
-                    raise _UnusableResponse(f"sent more than {LARGEST_RESPONSE:,} bytes")
-                if time.monotonic() > self._ends:
-                    raise _UnusableResponse("did not end its answer in time")
-                yield chunk
-
-        def close(self) -> None:
-            self._limited.close()
-
-    return LimitedStream
 
 
 def openai_package() -> Any:
@@ -341,7 +323,3 @@ def _text(content: Any) -> str:
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
-
-
-def _any(text: str, parts: tuple[str, ...]) -> bool:
-    return any(part in text for part in parts)
