@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from capscope.adapters.tools.state import (
     StateCodec,
-    ValuesAt,
-    delta,
     leaves,
-    patched,
     path_test,
     tree_text,
+    values,
 )
 from capscope.errors import ProblemError
 
@@ -150,32 +148,11 @@ def test_what_cannot_be_stored_is_named_with_its_place(value):
         StateCodec().write({"parts": [{"rng": value}]})
 
 
-@given(JSON, JSON)
-def test_a_delta_makes_one_tree_of_another(base, tree):
-    before = tree_text(base)
-    made = patched(base, json.loads(tree_text(delta(base, tree))))
-    assert tree_text(made) == tree_text(tree)
-    assert tree_text(base) == before
-
-
-@given(JSON)
-def test_equal_trees_have_an_empty_delta(tree):
-    assert delta(tree, json.loads(tree_text(tree))) == []
-
-
-def test_a_delta_names_only_what_changed():
-    base = {"mails": [{"id": i, "read": False} for i in range(50)]}
-    tree = json.loads(tree_text(base))
-    tree["mails"][7]["read"] = True
-    tree["mails"].append({"id": 50})
-    assert delta(base, tree) == [[["mails", 7, "read"], True], [["mails", 50], {"id": 50}]]
-
-
 def test_values_are_found_in_dicts_lists_and_objects():
     shelf = {"left": Shelf([Part("bolt"), Part("nut")]), "right": Shelf([Part("nut")])}
-    assert ValuesAt("*.parts.*.name")(shelf) == ["bolt", "nut"]
-    assert ValuesAt("left.parts.1.name")(shelf) == ["nut"]
-    assert ValuesAt("left.nothing.*")(shelf) == []
+    assert values("*.parts.*.name")(shelf) == ["bolt", "nut"]
+    assert values("left.parts.1.name")(shelf) == ["nut"]
+    assert values("left.nothing.*")(shelf) == []
 
 
 def test_leaves_have_the_paths_that_patterns_use():

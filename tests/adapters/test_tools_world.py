@@ -5,10 +5,10 @@ from typing import Literal
 import pytest
 
 from capscope.adapters.tools.problem import StateAbstraction
-from capscope.adapters.tools.state import ValuesAt
+from capscope.adapters.tools.state import values
 from capscope.adapters.tools.tool import tool_of
 from capscope.adapters.tools.world import ToolWorld
-from capscope.errors import ProblemError, SimulatorError
+from capscope.errors import ProblemError
 from capscope.problem.tool_calls import ToolCall
 
 pytest.importorskip("pydantic")
@@ -97,19 +97,16 @@ def test_the_first_state_is_never_modified():
     assert start["items"] == [] == box.reset(0).state["items"]
 
 
-def test_a_large_state_is_stored_as_what_changed_and_restored_from_a_cache():
+def test_a_large_state_is_compressed_and_restored_from_a_cache():
     start = {"items": [], "forbidden": [], "time": 0, "text": ["x" * 100] * 1000}
     box = ToolWorld(start, [put])
     box.step(ToolCall("put", {"item": "hat"}))
     snapshot = box.snapshot()
-    assert len(snapshot) < 300
+    assert len(snapshot) < 1000
     other = ToolWorld(start, [put])
     for seed in range(3):  # read from the text once, from the cache later
         assert other.restore(snapshot, seed).state == box.state
         other.step(ToolCall("put", {"item": "shoe"}))
-    changed = ToolWorld({**start, "time": 5}, [put])
-    with pytest.raises(SimulatorError, match="another first state"):
-        changed.restore(snapshot, 0)
 
 
 def test_paths_that_are_ignored_do_not_distinguish_positions():
@@ -138,7 +135,7 @@ def test_random_walks_use_values_the_schema_and_defaults():
     def order(box, item: str, size: Size, gift: bool, way: Literal["air", "sea"] = "air"):
         """Order."""
 
-    box = ToolWorld({"shop": ["hat", "cap"]}, [order], {"item": ValuesAt("shop.*")})
+    box = ToolWorld({"shop": ["hat", "cap"]}, [order], {"item": values("shop.*")})
     calls = list(box.actions())
     assert len(calls) == len(set(map(str, calls))) == 2 * 2 * 2 * 2
     assert all(not box.step(call).result.refused for call in calls)

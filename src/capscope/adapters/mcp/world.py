@@ -27,7 +27,7 @@ from typing import Any
 
 from capscope.adapters.mcp.server import McpServer, ServerAnswer
 from capscope.adapters.tools.state import Tree, leaves, path_test
-from capscope.adapters.tools.world import CallChoices, CallsNow, Choices
+from capscope.adapters.tools.world import CallChoices, CallsNow, Choices, fingerprint_of
 from capscope.errors import ProblemError, SimulatorError
 from capscope.problem import Inspection, Snapshot
 from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation, ToolResult
@@ -203,10 +203,7 @@ class McpWorld:
     @property
     def fingerprint(self) -> str:
         """Identify the tools and the first state, but for what is ignored."""
-        schemas = [tool.as_openai() for tool in self.tools.values()]
-        start = self._named(self._first)
-        text = json.dumps([schemas, start, self._wordings], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint_of(self.tools, self._named(self._first), self._wordings)
 
     def reset(self, seed: int) -> ToolObservation:
         """Go to the start."""
@@ -362,11 +359,7 @@ class McpWorld:
         """Note what restores cost, and tools that a random walk cannot call."""
         if self._costs:
             yield self._cost_note()
-        for name, parameters in self._choices.missing(self._first).items():
-            yield (
-                f"random walks do not call {name}: give values for {', '.join(parameters)} "
-                "(the agent may call it all the same)"
-            )
+        yield from self._choices.notes(self._first)
 
     def _cost_note(self) -> str:
         seconds = statistics.mean(cost.seconds for cost in self._costs)

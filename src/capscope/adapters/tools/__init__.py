@@ -13,12 +13,9 @@ problem = tool_problem(
 from capscope.adapters.tools.agents import AttemptOver, ToolCallingSettings
 from capscope.adapters.tools.problem import Ask, ask, tool_problem
 from capscope.adapters.tools.proxy import LlmEndpoint
-from capscope.adapters.tools.state import ValuesAt
+from capscope.adapters.tools.state import values
 from capscope.adapters.tools.world import ToolWorld
 from capscope.problem.tool_calls import Tool, ToolCall
-
-values = ValuesAt
-"""The values at a path of the state, for the parameters of tools: `values("mails.*.id")`."""
 
 __all__ = [
     "Ask",

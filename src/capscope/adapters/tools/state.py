@@ -22,8 +22,7 @@ import sys
 import typing
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -32,6 +31,8 @@ from capscope.errors import ProblemError
 Tree = Any
 """JSON values; what JSON lacks is an object with one key that starts with `$`."""
 
+Place = tuple[Any, ...]
+"""The keys, indices and attributes that lead to a part of a state."""
 _PYDANTIC = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 _TEXTS: dict[type, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     datetime.datetime: ("$datetime", str, datetime.datetime.fromisoformat),
@@ -47,7 +48,7 @@ _TEXTS: dict[type, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     bytes: ("$bytes", lambda b: base64.b64encode(b).decode(), base64.b64decode),
 }
 _BUILT_IN = (dict, list, set, frozenset, tuple, str, bytes, int, float, BaseException)
-_READ_TEXT = {kind: read for kind, _, read in _TEXTS.values()}
+_READ_TEXT = {"$path": PurePath, **{kind: read for kind, _, read in _TEXTS.values()}}
 
 
 def tree_text(tree: Tree) -> str:
@@ -71,11 +72,11 @@ class StateCodec:
 
     def write(self, value: Any) -> Tree:
         """Return a value as a tree; raise `ProblemError` for what cannot be stored."""
-        return _Writer(self).write(value, ())
+        return self._write(value, (), {})
 
     def read(self, tree: Tree) -> Any:
         """Build new objects from a tree."""
-        return _Reader(self).read(tree, ())
+        return self._read(tree, (), {})
 
     def name_of(self, cls: type) -> str:
         """Return the name of a class, and remember it and the classes of its annotations."""
@@ -113,15 +114,12 @@ class StateCodec:
             if isinstance(hint, type) and _stores_attributes(hint):
                 self.name_of(hint)
 
+    def _write(self, value: Any, path: Place, met: dict[int, Place]) -> Tree:
+        """Write what is at a path; `met` has the path of each object that was written before."""
 
-class _Writer:
-    """Writes one state; remembers where each object was."""
+        def below(item: Any, *steps: Any) -> Tree:
+            return self._write(item, (*path, *steps), met)
 
-    def __init__(self, codec: StateCodec) -> None:
-        self._codec = codec
-        self._met: dict[int, tuple[Any, ...]] = {}
-
-    def write(self, value: Any, path: tuple[Any, ...]) -> Tree:
         kind = type(value)
         if value is None or kind in (bool, int, str, float):
             return value
@@ -129,127 +127,90 @@ class _Writer:
             name, text, _ = _TEXTS[kind]
             return {name: text(value)}
         if isinstance(value, enum.Enum):
-            return {"$enum": [self._codec.name_of(kind), value.name]}
+            return {"$enum": [self.name_of(kind), value.name]}
         if isinstance(value, PurePath):
             return {"$path": str(value)}
         if kind is tuple:
-            return {"$tuple": self._items(value, path)}
+            return {"$tuple": [below(item, i) for i, item in enumerate(value)]}
         if kind is frozenset:
             return {"$frozenset": self._sorted(value)}
-        if id(value) in self._met:
-            return {"$same": list(self._met[id(value)])}
-        self._met[id(value)] = path
+        if id(value) in met:
+            return {"$same": list(met[id(value)])}
+        met[id(value)] = path
         if kind is list:
-            return self._items(value, path)
-        if kind is dict:
-            return self._mapping(value, path)
+            return [below(item, i) for i, item in enumerate(value)]
         if kind is set:
             return {"$set": self._sorted(value)}
         if kind is deque:
-            return {"$deque": [value.maxlen, self._items(value, path)]}
-        if _stores_attributes(kind):
-            return {"$object": [self._codec.name_of(kind), self._attributes(value, path)]}
-        raise ProblemError(
-            f"the state cannot be stored: {_dotted(path)} is a {kind.__module__}.{kind.__name__}; "
-            "keep plain values, dataclasses and pydantic models in the state, and let a tool take "
-            "a parameter annotated random.Random for randomness"
-        )
-
-    def _items(self, values: Any, path: tuple[Any, ...]) -> list[Tree]:
-        return [self.write(item, (*path, i)) for i, item in enumerate(values)]
+            return {"$deque": [value.maxlen, [below(item, i) for i, item in enumerate(value)]]}
+        if kind is dict and all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: below(item, key) for key, item in value.items()}
+        if kind is dict:
+            pairs = enumerate(value.items())
+            return {"$dict": [[self.write(key), below(item, i)] for i, (key, item) in pairs]}
+        if not _stores_attributes(kind):
+            raise ProblemError(
+                f"the state cannot be stored: {'.'.join(map(str, path)) or 'it'} is a "
+                f"{kind.__module__}.{kind.__name__}; keep plain values, dataclasses and pydantic "
+                "models in the state, and let a tool take a parameter annotated random.Random for "
+                "randomness"
+            )
+        attributes = {name: below(getattr(value, name), name) for name in _attribute_names(value)}
+        if hasattr(value, _PYDANTIC[0]):
+            own = enumerate(getattr(value, name) for name in _PYDANTIC)
+            attributes["$pydantic"] = [below(item, "$pydantic", i) for i, item in own]
+        return {"$object": [self.name_of(kind), attributes]}
 
     def _sorted(self, values: Any) -> list[Tree]:
         # Members have no place to refer to. They are hashable, so they do not change.
-        return sorted(map(self._codec.write, values), key=tree_text)
+        return sorted(map(self.write, values), key=tree_text)
 
-    def _mapping(self, value: Mapping[Any, Any], path: tuple[Any, ...]) -> Tree:
-        if all(type(key) is str and not key.startswith("$") for key in value):
-            return {key: self.write(item, (*path, key)) for key, item in value.items()}
-        return {
-            "$dict": [
-                [self._codec.write(key), self.write(item, (*path, i))]
-                for i, (key, item) in enumerate(value.items())
-            ]
-        }
+    def _read(self, tree: Tree, path: Place, built: dict[Place, Any]) -> Any:
+        """Read what is at a path; `built` has the objects that were read before."""
 
-    def _attributes(self, value: Any, path: tuple[Any, ...]) -> Tree:
-        attributes = {
-            name: self.write(getattr(value, name), (*path, name))
-            for name in _attribute_names(value)
-        }
-        if hasattr(value, _PYDANTIC[0]):
-            attributes["$pydantic"] = [
-                self.write(getattr(value, name), (*path, "$pydantic", i))
-                for i, name in enumerate(_PYDANTIC)
-            ]
-        return attributes
+        def below(item: Any, *steps: Any) -> Any:
+            return self._read(item, (*path, *steps), built)
 
-
-class _Reader:
-    """Reads one tree; finds an earlier object by its path."""
-
-    def __init__(self, codec: StateCodec) -> None:
-        self._codec = codec
-        self._built: dict[tuple[Any, ...], Any] = {}
-
-    def read(self, tree: Tree, path: tuple[Any, ...]) -> Any:
         if isinstance(tree, list):
-            return self._list(tree, path)
+            made = built[path] = []
+            made.extend(below(item, i) for i, item in enumerate(tree))
+            return made
         if not isinstance(tree, dict):
             return tree
         kind = next(iter(tree), "")
         if not kind.startswith("$"):
-            built = self._built[path] = {}
-            for key, item in tree.items():
-                built[key] = self.read(item, (*path, key))
-            return built
-        return self._special(kind, tree[kind], path)
-
-    def _list(self, items: list[Tree], path: tuple[Any, ...]) -> list[Any]:
-        built: list[Any] = []
-        self._built[path] = built
-        built.extend(self.read(item, (*path, i)) for i, item in enumerate(items))
-        return built
-
-    def _special(self, kind: str, content: Any, path: tuple[Any, ...]) -> Any:
-        if kind in _READ_TEXT:
-            return _READ_TEXT[kind](content)
-        if kind == "$same":
-            return self._built[tuple(content)]
-        if kind == "$enum":
-            return self._codec.find(content[0])[content[1]]  # type: ignore[index]
-        if kind == "$path":
-            return PurePath(content)
-        if kind == "$tuple":
-            return tuple(self.read(item, (*path, i)) for i, item in enumerate(content))
-        if kind == "$frozenset":
-            return frozenset(map(self._codec.read, content))
-        if kind == "$object":
-            return self._object(self._codec.find(content[0]), content[1], path)
-        built: Any = (
-            {} if kind == "$dict" else set() if kind == "$set" else deque(maxlen=content[0])
-        )
-        self._built[path] = built
-        if kind == "$dict":
-            for i, (key, item) in enumerate(content):
-                built[self._codec.read(key)] = self.read(item, (*path, i))
-        elif kind == "$set":
-            built.update(map(self._codec.read, content))
-        else:
-            built.extend(self.read(item, (*path, i)) for i, item in enumerate(content[1]))
-        return built
-
-    def _object(self, cls: type, attributes: dict[str, Tree], path: tuple[Any, ...]) -> Any:
-        built: Any = object.__new__(cls)
-        self._built[path] = built
-        for i, name in enumerate(_PYDANTIC):
-            if "$pydantic" in attributes:
-                item = self.read(attributes["$pydantic"][i], (*path, "$pydantic", i))
-                object.__setattr__(built, name, item)
-        for name, item in attributes.items():
-            if name != "$pydantic":
-                object.__setattr__(built, name, self.read(item, (*path, name)))
-        return built
+            built[path] = by_key = dict[str, Any]()
+            by_key.update((key, below(item, key)) for key, item in tree.items())
+            return by_key
+        content = tree[kind]
+        match kind:
+            case "$same":
+                return built[tuple(content)]
+            case "$enum":
+                return self.find(content[0])[content[1]]  # type: ignore[index]
+            case "$tuple":
+                return tuple(below(item, i) for i, item in enumerate(content))
+            case "$frozenset":
+                return frozenset(map(self.read, content))
+            case "$set":
+                built[path] = set(map(self.read, content))
+            case "$deque":
+                built[path] = deque(maxlen=content[0])
+                built[path].extend(below(item, i) for i, item in enumerate(content[1]))
+            case "$dict":
+                built[path] = {}
+                pairs = ((self.read(key), below(item, i)) for i, (key, item) in enumerate(content))
+                built[path].update(pairs)
+            case "$object":
+                built[path] = object.__new__(self.find(content[0]))
+                attributes = dict(content[1])
+                for i, item in enumerate(attributes.pop("$pydantic", ())):
+                    object.__setattr__(built[path], _PYDANTIC[i], below(item, "$pydantic", i))
+                for name, item in attributes.items():
+                    object.__setattr__(built[path], name, below(item, name))
+            case _:
+                return _READ_TEXT[kind](content)
+        return built[path]
 
 
 def _stores_attributes(cls: type) -> bool:
@@ -276,33 +237,25 @@ def _slots(base: type) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _dotted(path: tuple[Any, ...]) -> str:
-    return ".".join(map(str, path)) or "it"
-
-
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ValuesAt:
-    """The values at a pattern in a state, each once.
+def values(pattern: str) -> Callable[[Any], list[Any]]:
+    """Return a function of the state: the values at a pattern, each once.
 
-    >>> ValuesAt("mails.*.id")({"mails": [{"id": 3}, {"id": 5}]})
+    A step that a part of the state lacks leads nowhere.
+
+    >>> values("mails.*.id")({"mails": [{"id": 3}, {"id": 5}, {"id": 3}]})
     [3, 5]
     """
 
-    pattern: str
-
-    def __call__(self, state: Any) -> list[Any]:
-        """List the values in a state; a step that a part of the state lacks leads nowhere."""
+    def find(state: Any) -> list[Any]:
         found = [state]
-        for step in self.pattern.split("."):
+        for step in pattern.split("."):
             found = [value for one in found for value in _steps(one, step)]
-        distinct: list[Any] = []
-        for value in found:
-            if value not in distinct:
-                distinct.append(value)
-        return distinct
+        return [value for i, value in enumerate(found) if value not in found[:i]]
+
+    return find
 
 
 def _steps(value: Any, step: str) -> list[Any]:
@@ -364,70 +317,4 @@ def _key(tree: Tree) -> Tree:
     if isinstance(tree, dict):
         (content,) = tree.values()
         return content[1] if "$enum" in tree else content
-    return tree
-
-
-Delta = list[Any]
-"""Pairs of a path and its present value."""
-
-
-def delta(base: Tree, tree: Tree) -> Delta:
-    """Return the changes that turn one tree into another.
-
-    >>> delta({"a": [1, 2], "b": 0}, {"a": [1, 3], "b": 0})
-    [[['a', 1], 3]]
-    """
-    return [[list(path), item] for path, item in _differences(base, tree, ())]
-
-
-def _differences(
-    base: Tree, tree: Tree, path: tuple[Any, ...]
-) -> Iterator[tuple[tuple[Any, ...], Tree]]:
-    if type(base) is not type(tree):
-        yield path, tree
-    elif isinstance(tree, dict) and list(base) == list(tree)[: len(base)]:
-        for key, item in tree.items():
-            if key in base:
-                yield from _differences(base[key], item, (*path, key))
-            else:
-                yield (*path, key), item
-    elif isinstance(tree, list) and len(base) <= len(tree):
-        for i, item in enumerate(tree):
-            if i < len(base):
-                yield from _differences(base[i], item, (*path, i))
-            else:
-                yield (*path, i), item
-    elif isinstance(tree, dict) or base != tree:  # equal dicts may differ in their order
-        yield path, tree
-
-
-def patched(base: Tree, changes: Sequence[Any]) -> Tree:
-    """Apply a delta to a tree, which stays as it is.
-
-    >>> patched({"a": [1, 2], "b": 0}, [[["a", 1], 3], [["c"], None]])
-    {'a': [1, 3], 'b': 0, 'c': None}
-    """
-    result = base
-    copied: set[tuple[Any, ...]] = set()
-    for path, item in changes:
-        if not path:
-            return item
-        result = _with(result, (), path, item, copied)
-    return result
-
-
-def _with(
-    tree: Tree, above: tuple[Any, ...], path: list[Any], item: Tree, copied: set[tuple[Any, ...]]
-) -> Tree:
-    """Put an item at a path; copy each container on the way once."""
-    if above not in copied:
-        tree = dict(tree) if isinstance(tree, dict) else list(tree)
-        copied.add(above)
-    step, *rest = path
-    if rest:
-        item = _with(tree[step], (*above, step), rest, item, copied)
-    if isinstance(tree, list) and step == len(tree):
-        tree.append(item)
-    else:
-        tree[step] = item
     return tree

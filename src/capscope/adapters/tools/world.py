@@ -2,7 +2,7 @@
 
 The state is a dict, a dataclass or a pydantic model, and tools are functions that modify it.
 Everything that a simulator needs follows: snapshots are the state as text (`state`), large ones
-only what differs from the start.
+compressed.
 
 A random walk calls each tool with combinations of values of its parameters. They come from the
 user, or else from the schema: the members of an enumeration, true and false, or the default. A tool
@@ -19,25 +19,19 @@ import json
 import math
 import pickle
 import random
+import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from capscope.adapters.tools.state import (
-    StateCodec,
-    Tree,
-    delta,
-    leaves,
-    patched,
-    path_test,
-    tree_text,
-)
+from capscope.adapters.tools.state import StateCodec, Tree, leaves, path_test, tree_text
 from capscope.adapters.tools.tool import result_text, tool_of
 from capscope.errors import ProblemError, SimulatorError
 from capscope.problem import Inspection, Snapshot
 from capscope.problem.attempt import error_location
+from capscope.problem.positions import LARGEST_SNAPSHOT
 from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation, ToolResult
 from capscope.seeds import child_seed
 
@@ -88,13 +82,15 @@ class CallChoices:
             return _from_schema(_parameters(tool)[parameter], tool.schema)
         return list(given(state) if callable(given) else given)
 
-    def missing(self, state: Any) -> dict[str, list[str]]:
-        """Return the tools that are not called, and the parameters without values."""
-        found = {
-            tool.name: [p for p in _parameters(tool) if not self._choices(tool, p, state)]
-            for tool in self.tools
-        }
-        return {name: parameters for name, parameters in found.items() if parameters}
+    def notes(self, state: Any) -> Iterator[str]:
+        """Note the tools that are not called, and the parameters without values."""
+        for tool in self.tools:
+            missing = [p for p in _parameters(tool) if not self._choices(tool, p, state)]
+            if missing:
+                yield (
+                    f"random walks do not call {tool.name}: give values for {', '.join(missing)} "
+                    "(the agent may call it all the same)"
+                )
 
 
 def _parameters(tool: Tool) -> Mapping[str, Any]:
@@ -117,7 +113,7 @@ def _from_schema(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> list[An
 
 
 _LARGE = 8_000
-"""Characters of a state's text above which snapshots are deltas, and restores are cached."""
+"""Characters of a state's text above which snapshots are compressed, and restores are cached."""
 _MOST_CACHED = 256
 _START, _WORDING, _TOOLS = 0, 1, 2  # children of the seed of a reset or a restore
 
@@ -137,7 +133,6 @@ class ToolWorld:
         tools: Sequence[Callable[..., Any] | Tool],
         values: Mapping[str, Choices] | None = None,
         ignore: Sequence[str] = (),
-        wordings: int = 0,
     ) -> None:
         made = [one if isinstance(one, Tool) else tool_of(one) for one in tools]
         self.tools = {tool.name: tool for tool in made}
@@ -146,48 +141,37 @@ class ToolWorld:
         self._choices = CallChoices(tuple(self.tools.values()), dict(values or {}))
         self._ignore = tuple(ignore)
         self._ignored = path_test(ignore)
-        self._wordings = wordings
+        self._wordings = 0
         self._codec = StateCodec()
         self._make = start if callable(start) and not isinstance(start, type) else None
         self._first = None if self._make else self._codec.write(start)
-        self._given = start, tools, values
+        self._given = start, tools, values, ignore
         self._cached: OrderedDict[bytes, bytes] = OrderedDict()
         self._calls: Counter[str] = Counter()
         self._raised: dict[str, tuple[int, str]] = {}
-        self._go(self._started(random.Random(child_seed(0, _START))), None, 0)
+        self.reset(0)
 
     def with_wordings(self, wordings: int) -> ToolWorld:
-        """Return the same world, in which a reset also draws one of several wordings."""
-        start, tools, values = self._given
-        return ToolWorld(start, tools, values, self._ignore, wordings)
-
-    @cached_property
-    def _base(self) -> Tree:
-        """The state that deltas refer to."""
-        if self._first is not None:
-            return self._first
-        return self._codec.write(self._started(random.Random(child_seed(0, _START))))
-
-    @cached_property
-    def _base_digest(self) -> str:
-        return hashlib.sha256(tree_text(self._base).encode()).hexdigest()[:16]
+        """Return the same world in which a reset also draws one of so many wordings."""
+        world = ToolWorld(*self._given)
+        world._wordings = wordings
+        return world
 
     @property
     def fingerprint(self) -> str:
         """Identify the tools and the first state, but for what is ignored."""
-        schemas = [tool.as_openai() for tool in self.tools.values()]
-        start = None if self._make else self._named(self._base)
-        text = json.dumps([schemas, start, self._wordings], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        start = None if self._make else self._named(self._first)
+        return fingerprint_of(self.tools, start, self._wordings)
 
     def reset(self, seed: int) -> ToolObservation:
         """Go to the start."""
-        state = self._started(random.Random(child_seed(seed, _START)))
         wording = child_seed(seed, _WORDING) % self._wordings if self._wordings else None
-        return self._go(state, wording, seed)
+        return self._go(self._started(seed), wording, seed)
 
-    def _started(self, rng: random.Random) -> Any:
-        return self._codec.read(self._first) if self._make is None else self._make(rng)
+    def _started(self, seed: int) -> Any:
+        if self._make is None:
+            return self._codec.read(self._first)
+        return self._make(random.Random(child_seed(seed, _START)))
 
     def _go(self, state: Any, wording: int | None, seed: int) -> ToolObservation:
         self._state = state
@@ -239,17 +223,12 @@ class ToolWorld:
             return ToolResult(f"error: {error}" if str(error) else f"error: {kind}", refused=True)
 
     def snapshot(self) -> Snapshot:
-        """Write the state, or how it differs from the start if that is shorter."""
-        tree = self.tree()
-        text = tree_text(tree)
-        content: dict[str, Any] = {"state": tree}
-        if len(text) > _LARGE:
-            changes = delta(self._base, tree)
-            if len(tree_text(changes)) < len(text):
-                content = {"base": self._base_digest, "delta": changes}
+        """Write the state."""
+        content: dict[str, Any] = {"state": self.tree()}
         if self._wording is not None:
             content["wording"] = self._wording
-        return tree_text(content).encode()
+        text = tree_text(content).encode()
+        return text if len(text) <= _LARGE else zlib.compress(text)
 
     def position_name(self) -> bytes | None:
         """Identify the position by what is not ignored."""
@@ -263,40 +242,34 @@ class ToolWorld:
 
     def restore(self, snapshot: Snapshot, seed: int) -> ToolObservation:
         """Go back to a state."""
-        content = json.loads(snapshot)
         cached = self._cached.get(snapshot)
         if cached is not None:
             self._cached.move_to_end(snapshot)
-            return self._go(pickle.loads(cached), content.get("wording"), seed)
-        tree = self._stored_tree(content)
+            state, wording = pickle.loads(cached)
+            return self._go(state, wording, seed)
+        small = snapshot.startswith(b"{")
+        # The size is limited, because a run directory may come from someone else.
+        text = snapshot if small else zlib.decompressobj().decompress(snapshot, LARGEST_SNAPSHOT)
+        content = json.loads(text)
+        tree, wording = content["state"], content.get("wording")
         state = self._codec.read(tree)
         again = self._codec.write(state)
         if again != tree:
-            paths = (".".join(map(str, path)) for path, _ in delta(tree, again))
+            before = dict(leaves(tree))
+            paths = (".".join(path) for path, item in leaves(again) if before.get(path) != item)
             raise SimulatorError(
                 f"a state changed when it was read back: {', '.join(list(paths)[:3])} differ"
             )
-        self._remember(snapshot, state)
-        observation = self._go(state, content.get("wording"), seed)
+        if not small:
+            self._remember(snapshot, (state, wording))
+        observation = self._go(state, wording, seed)
         self._tree = tree
         return observation
 
-    def _stored_tree(self, content: Mapping[str, Any]) -> Tree:
-        if "state" in content:
-            return content["state"]
-        if content["base"] != self._base_digest:
-            raise SimulatorError(
-                "a snapshot belongs to another first state; if your start depends on the time or "
-                "on the order of a set, make it the same each time"
-            )
-        return patched(self._base, content["delta"])
-
-    def _remember(self, snapshot: Snapshot, state: Any) -> None:
+    def _remember(self, snapshot: Snapshot, position: tuple[Any, int | None]) -> None:
         """Keep a large state for the next restore; pickle is the fastest way to copy it."""
-        if len(tree_text(self._base)) <= _LARGE:
-            return
         try:
-            self._cached[snapshot] = pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+            self._cached[snapshot] = pickle.dumps(position, pickle.HIGHEST_PROTOCOL)
         except Exception:  # classes that pickle does not find; then each restore reads the text
             return
         if len(self._cached) > _MOST_CACHED:
@@ -321,20 +294,19 @@ class ToolWorld:
 
     def notes(self) -> Iterator[str]:
         """Note tools that a random walk cannot call, and tools that raise."""
-        for name, parameters in self._choices.missing(self._base_state).items():
-            yield (
-                f"random walks do not call {name}: give values for {', '.join(parameters)} "
-                "(the agent may call it all the same)"
-            )
+        yield from self._choices.notes(self._started(0))
         for name, (times, example) in self._raised.items():
             yield (
                 f"{times} of {self._calls[name]} calls of {name} were refused or raised, for "
                 f"example {example}; such a call changes nothing, and the agent reads the error"
             )
 
-    @property
-    def _base_state(self) -> Any:
-        return self._codec.read(self._base)
+
+def fingerprint_of(tools: Mapping[str, Tool], start: Any, wordings: int) -> str:
+    """Identify a world by its tools, its first state and its number of wordings."""
+    schemas = [tool.as_openai() for tool in tools.values()]
+    text = json.dumps([schemas, start, wordings], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
