@@ -161,7 +161,10 @@ def score_body(model: str, messages: Sequence[Message], top: int) -> dict[str, A
 
 def cache_key(model: str, messages: Sequence[Message], sampling: Sampling, call: CallId) -> str:
     """Return a hash of everything that an answer depends on, including the call."""
-    return _hash(model, messages, {"sampling": asdict(sampling), "draw": list(call)})
+    # Settings that were added later count only if they are set, which keeps older keys valid.
+    later = ("tools", "other", "whole_message")
+    given = {name: value for name, value in asdict(sampling).items() if value or name not in later}
+    return _hash(model, messages, {"sampling": given, "draw": list(call)})
 
 
 def score_key(model: str, messages: Sequence[Message], top: int) -> str:
