@@ -152,7 +152,7 @@ class ToolWorld:
         self.reset(0)
 
     def with_wordings(self, wordings: int) -> ToolWorld:
-        """Return the same world in which a reset also draws one of so many wordings."""
+        """Return the same world, in which a reset also draws one of several wordings."""
         world = ToolWorld(*self._given)
         world._wordings = wordings
         return world
