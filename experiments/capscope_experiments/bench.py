@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.remote_workers import Link
+from capscope.assessment.worker_links import Link
 from capscope.assessment.workers import WorkerSettings
 from capscope.journal.settings import Settings
 from capscope.problems import is_named, source_slug

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from capscope.assessment.remote_workers import Link
+from capscope.assessment.worker_links import Link
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Address, Json, with_settings
 from capscope.cli.output import print_json, print_line

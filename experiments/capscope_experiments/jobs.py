@@ -8,17 +8,19 @@ the same reason a job whose worker is lost is begun again, and goes on where it 
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Literal, NamedTuple, Protocol
 
-from capscope.assessment.remote_workers import Link, WorkerLost, run_task
-from capscope.assessment.worker_links import ProcessLink
+from capscope.assessment.remote_workers import FarSide, WorkerLost, conclude
+from capscope.assessment.worker_links import Link, ProcessLink
 from capscope.assessment.workers import MOST_LOSSES
 from capscope.errors import CapscopeError
 
@@ -155,11 +157,26 @@ class _RunningJob:
             self.events.put(_JobEvent(self, kind, content))
 
         try:
-            say("done", run_task(self.link, self.job, lambda status: say("status", status)))
+            self.link.send(partial(_reporting, self.job))
+            say("done", conclude(self.link, {"report": partial(say, "status")}))
         except WorkerLost as error:
             say("lost", str(error))
         except Exception as error:  # whatever it is, the job has failed
             say("failed", str(error))
+
+
+def _reporting(job: Job, far: FarSide) -> Any:
+    """Do a job in a worker; of what it reports, send one status every half a second."""
+    reported = -math.inf
+
+    def report(status: str) -> None:
+        nonlocal reported
+        now = time.monotonic()
+        if now - reported >= _SECONDS_BETWEEN_REPORTS:
+            reported = now
+            far.ask("report", status)
+
+    return job(report)
 
 
 class _JobPool:

@@ -1,10 +1,10 @@
-"""A worker in another process: the protocol, and the two sides that speak it.
+"""A worker in another process: its two sides, and what they say to each other.
 
-The far side makes draws on its own copy of a problem. Policies look at the graph, which stays with
-the loop; so a draw comes with its first capability and asks for each further one, unless the whole
-sequence was sent along. Allowances are shared by all workers, so every call of a language model
-asks whether it may be made, and says what it cost. Messages alternate: the near side speaks, then
-the far one. Only `stop` comes in between. `worker_links` has the connections.
+The near side sends *work*: a function that the far side calls, and whose result it sends back. The
+first work loads the far side's own copy of the problem. While it works, the far side may ask
+questions by name: policies look at the graph, which stays with the loop, and allowances are shared
+by all workers. Messages alternate: the near side speaks, then the far one. Only `stop` comes in
+between. `worker_links` has the connections.
 """
 
 from __future__ import annotations
@@ -12,26 +12,32 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from math import inf
 from threading import Event
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from capscope.assessment.ask import Answer, DrawOrder, ask
 from capscope.errors import CapscopeError, RunError
 from capscope.journal.draws import Draw
 from capscope.journal.run_directory import versions
-from capscope.logic import Intent, State
-from capscope.problem import Allowance, Problem
-from capscope.problem.problem import AllowanceSpent
-from capscope.strategy.base import SequencePolicy, Task, Walk
+from capscope.logic import Intent
+from capscope.problem import Allowance, AllowanceSpent, Problem
+from capscope.strategy.base import SequencePolicy, Walk
+
+if TYPE_CHECKING:
+    from capscope.assessment.worker_links import Link
 
 MakeProblem = Callable[[], Problem]
 """Makes a copy of the problem; it must be picklable to travel to another process."""
 Job = Callable[[Problem], Any]
 """Anything else to be done with a copy of the problem; picklable, and so must be its result."""
-ReportingTask = Callable[[Callable[[str], None]], Any]
-"""Something to do without a problem; it is given a function that takes its status."""
+SECONDS_TO_START = 300.0
+"""Loading a problem may import large libraries, on a machine that is busy."""
+SECONDS_TO_ANSWER = 2.0
+"""After the time for a draw is over; a worker interrupts the draw by itself, if it can."""
+_DONE, _FAILED = "done", "failed"
 
 
 class WorkerLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -42,192 +48,42 @@ class DrawTimedOut(WorkerLost):
     """Raised when a draw takes too long; the worker was ended."""
 
 
-class LoadProblem(NamedTuple):
-    """The first message to a worker."""
+class FarSide:
+    """A worker as its own process sees it."""
 
-    make: MakeProblem
+    problem: Problem
+    """Loaded by the first work."""
 
-
-class MakeDraw(NamedTuple):
-    """Make a draw; answered by `Done` or `Failed`."""
-
-    order: DrawOrder
-    """Its policy is None if the worker has to ask for each capability but the first."""
-    new_intents: tuple[Intent, ...]
-    """Those that the worker does not know yet."""
-    first: int | None = None
-    """What its policy chooses at the start, if the worker has to ask for the others."""
-
-
-class RunJob(NamedTuple):
-    """Do something else with the problem; answered by `Done` or `Failed`."""
-
-    job: Job
-
-
-class RunTask(NamedTuple):
-    """Do something that needs no problem; answered by `Done` or `Failed`."""
-
-    task: ReportingTask
-
-
-class NextCapability(NamedTuple):
-    """A draw asks what the policy chooses in a state."""
-
-    state: State
-
-
-class MayCall(NamedTuple):
-    """A draw asks whether tokens, or money, are left."""
-
-    currency: str
-
-
-class Paid(NamedTuple):
-    """A draw says what a call took."""
-
-    tokens: int
-    cost: float
-
-
-class Reported(NamedTuple):
-    """A task says how far it is."""
-
-    status: str
-
-
-class Done(NamedTuple):
-    """What was asked for."""
-
-    result: Any
-
-
-class Failed(NamedTuple):
-    """What kept a worker from it."""
-
-    error: BaseException
-
-
-def make_known(make: MakeProblem, problem: Problem) -> Mapping[str, str]:
-    """Return what must be the same wherever a problem is loaded."""
-    return {
-        "version of capscope": versions()["capscope"],
-        "fingerprint of the problem": problem.fingerprint,
-        "vocabulary": problem.vocabulary.fingerprint,
-        "text of its file": getattr(make, "digest", None) or "",
-    }
-
-
-@dataclass
-class _AskingPolicy:
-    """Ask the near side what comes after the first; it has only one walk."""
-
-    first: int | None
-    ask: Callable[[Any], Any]
-    begun: bool = False
-
-    def walk(self) -> Walk:
-        return self._next
-
-    def _next(self, state: State) -> int | None:
-        if self.begun:
-            capability: int | None = self.ask(NextCapability(state))
-            return capability
-        self.begun = True
-        return self.first
-
-    def describe(self) -> Mapping[str, Any]:
-        return {}
-
-
-class _AskedAllowance(Allowance):
-    """What all workers may spend, counted on the near side."""
-
-    def __init__(self, ask: Callable[[Any], Any], stopped: Event) -> None:
-        super().__init__(stopped=stopped)
-        self._ask = ask
-
-    def check_tokens(self) -> None:
-        self._check("tokens")
-
-    def check_cost(self) -> None:
-        self._check("cost")
-
-    def _check(self, currency: str) -> None:
-        refused = self._ask(MayCall(currency))
-        if refused:
-            raise AllowanceSpent(refused)
-
-    def pay(self, tokens: int, cost: float) -> None:
-        self._ask(Paid(tokens, cost))
-
-
-class WorkerService:
-    """Answers messages until there are no more."""
-
-    def __init__(
-        self, hear: Callable[[], Any], say: Callable[[Any], None], stopped: Event | None = None
-    ) -> None:
+    def __init__(self, hear: Callable[[], Any], say: Callable[[Any], None], stopped: Event) -> None:
+        self.intents: list[Intent] = []
+        self.stopped = stopped
         self._hear = hear
         self._say = say
-        self.stopped = stopped or Event()
-        self._problem: Problem | None = None
-        self._intents: list[Intent] = []
-        self._reported = -inf
 
     def serve(self) -> None:
-        """Answer messages until `hear` raises `EOFError`."""
+        """Do the work that comes, until nobody listens anymore."""
         while True:
             try:
-                message = self._hear()
-            except EOFError:
-                return
-            try:
-                reply: Done | Failed = Done(self._result(message))
+                reply = _DONE, self._received()(self)
             except BaseException as error:
-                reply = Failed(_portable(error))
+                reply = _FAILED, _portable(error)
             try:
                 self._say(reply)
             except OSError:
-                return  # the other end is closed
+                return
             except Exception as error:  # it cannot be pickled
-                self._say(Failed(_portable(error)))
+                self._say((_FAILED, _portable(error)))
 
-    def _result(self, message: Any) -> Any:
-        match message:
-            case LoadProblem(make):
-                self._problem = make()
-                return make_known(make, self._problem)
-            case MakeDraw():
-                return self._draw(message)
-            case RunJob(job):
-                assert self._problem is not None, "the problem is loaded first"
-                return job(self._problem)
-            case RunTask(task):
-                return task(self._report)
-            case Failed(error):
-                raise error
-        raise AssertionError(f"unknown message {message!r}")
+    def ask(self, question: str, *given: Any) -> Any:
+        """Return the near side's answer to a question."""
+        self._say((question, *given))
+        return self._received()
 
-    def _draw(self, message: MakeDraw) -> Any:
-        assert self._problem is not None, "the problem is loaded first"
-        self._intents += message.new_intents
-        order = message.order
-        if order.task.policy is None:
-            policy = _AskingPolicy(message.first, self._ask)
-            order = replace(order, task=Task(order.task.start, policy))
-        common = _AskedAllowance(self._ask, self.stopped)
-        return ask(self._problem, order, self._intents, common)
-
-    def _report(self, status: str) -> None:
-        now = time.monotonic()
-        if now - self._reported >= SECONDS_BETWEEN_REPORTS:
-            self._reported = now
-            self._ask(Reported(status))
-
-    def _ask(self, question: Any) -> Any:
-        self._say(question)
-        return self._hear()
+    def _received(self) -> Any:
+        message = self._hear()
+        if isinstance(message, BaseException):
+            raise message
+        return message
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -237,27 +93,80 @@ def _portable(error: BaseException) -> BaseException:
     return RuntimeError("".join(traceback.format_exception(error)))
 
 
-SECONDS_BETWEEN_REPORTS = 0.5
-SECONDS_TO_START = 300.0
-"""Loading a problem may import large libraries, on a machine that is busy."""
-SECONDS_TO_ANSWER = 2.0
-"""After the time for a draw is over; a worker interrupts the draw by itself, if it can."""
+class _NearSide(Allowance):
+    """The policy of a draw, and what all workers may spend; both are asked at the near side."""
+
+    def __init__(self, far: FarSide) -> None:
+        super().__init__(stopped=far.stopped)
+        self._ask = far.ask
+
+    def walk(self) -> Walk:
+        return partial(self._ask, "next")
+
+    def check_tokens(self) -> None:
+        self._ask("check_tokens")
+
+    def check_cost(self) -> None:
+        self._ask("check_cost")
+
+    def pay(self, tokens: int, cost: float) -> None:
+        self._ask("pay", tokens, cost)
 
 
-class Link(Protocol):
-    """A connection to a worker; whatever cuts it raises `WorkerLost`."""
+def _load(make: MakeProblem, far: FarSide) -> Mapping[str, str]:
+    far.problem = make()
+    return _make_known(make, far.problem)
 
-    def send(self, message: Any) -> None:
-        """Send a message."""
 
-    def receive(self, seconds: float) -> Any:
-        """Return the next message; raise `TimeoutError` if it takes longer."""
+def _make_known(make: MakeProblem, problem: Problem) -> Mapping[str, str]:
+    """Return what must be the same wherever a problem is loaded."""
+    return {
+        "version of capscope": versions()["capscope"],
+        "fingerprint of the problem": problem.fingerprint,
+        "vocabulary": problem.vocabulary.fingerprint,
+        "text of its file": getattr(make, "digest", None) or "",
+    }
 
-    def stop(self) -> None:
-        """Tell the worker, while it makes a draw, that the answer is no longer needed."""
 
-    def close(self) -> None:
-        """End the worker at once."""
+def _draw(order: DrawOrder, new_intents: Sequence[Intent], far: FarSide) -> Answer:
+    far.intents += new_intents
+    near: Any = _NearSide(far)
+    if order.task.policy is None:
+        order = replace(order, task=order.task._replace(policy=near))
+    return ask(far.problem, order, far.intents, near)
+
+
+def _run(job: Job, far: FarSide) -> Any:
+    return job(far.problem)
+
+
+def conclude(link: Link, questions: Mapping[str, Callable[..., Any]], deadline: float = inf) -> Any:
+    """Answer questions until the work that was sent is done.
+
+    Args:
+        link: A link to a worker that was sent some work.
+        questions: Answers each question that the work asks.
+        deadline: When to raise `TimeoutError`, by `time.monotonic`.
+
+    Returns:
+        The result of the work; what it raises is raised here.
+    """
+    try:
+        while True:
+            kind, *content = link.receive(deadline - time.monotonic())
+            if kind in (_DONE, _FAILED):
+                break
+            try:
+                answer = questions[kind](*content)
+            except AllowanceSpent as spent:
+                answer = spent
+            link.send(answer)
+    except BaseException:
+        link.close()  # in the middle of a conversation it cannot be used again
+        raise
+    if kind == _FAILED:
+        raise content[0]
+    return content[0]
 
 
 class RemoteWorker:
@@ -267,17 +176,18 @@ class RemoteWorker:
         self, link: Link, problem: Problem, make: MakeProblem, draw_timeout: float | None
     ) -> None:
         self._link = link
-        self._expected = make_known(make, problem)
+        self._expected = _make_known(make, problem)
         self._draw_timeout = draw_timeout
         self._known_intents = 0
-        link.send(LoadProblem(make))
+        self.stop = link.stop
+        self.close = link.close
+        link.send(partial(_load, make))
 
     def wait_until_ready(self) -> None:
         """Wait until the problem is loaded; raise if it is not the same problem there."""
         try:
-            found = _result(self._link.receive(SECONDS_TO_START))
+            found = conclude(self._link, {}, time.monotonic() + SECONDS_TO_START)
         except TimeoutError:
-            self.close()
             raise WorkerLost(f"a worker did not start within {SECONDS_TO_START:g} s") from None
         for what, expected in self._expected.items():
             if found[what] != expected:
@@ -290,103 +200,42 @@ class RemoteWorker:
 
     def draw(self, order: DrawOrder, intents: Sequence[Intent], common: Allowance) -> Answer:
         """Make one draw, paid from `common`."""
-        begun = time.monotonic()
-        deadline = inf if self._draw_timeout is None else begun + self._draw_timeout
-        left = order.budget.seconds
+        begun, left, cost = time.monotonic(), order.budget.seconds, 0.0
+        deadline = begun + (self._draw_timeout or inf)
         out_of_time = inf if left is None else begun + left + SECONDS_TO_ANSWER
-        cost = 0.0
-        new = tuple(intents[self._known_intents :])
-        self._known_intents = len(intents)
-        policy = order.task.policy
-        walk, first, sent = None, None, order
+
+        def pay(tokens: int, price: float) -> None:
+            nonlocal cost
+            cost += price
+            common.pay(tokens, price)
+
+        questions: dict[str, Callable[..., Any]] = {
+            "check_tokens": common.check_tokens,
+            "check_cost": common.check_cost,
+            "pay": pay,
+        }
+        sent, policy = order, order.task.policy
         if not isinstance(policy, SequencePolicy):
             # It may look at the graph, which stays here.
-            walk = policy.walk()
-            first = walk(order.task.start.state)
-            sent = replace(order, task=Task(order.task.start, None))  # type: ignore[arg-type]
+            questions["next"] = policy.walk()
+            sent = replace(order, task=order.task._replace(policy=None))  # type: ignore[arg-type]
+        new = tuple(intents[self._known_intents :])
+        self._known_intents = len(intents)
         try:
-            self._link.send(MakeDraw(sent, new, first))
-            while True:
-                match self._link.receive(min(deadline, out_of_time) - time.monotonic()):
-                    case NextCapability(state):
-                        assert walk is not None, "it was not sent"
-                        self._link.send(walk(state))
-                    case MayCall(currency):
-                        self._link.send(_refusal(common, currency))
-                    case Paid(tokens, price):
-                        common.pay(tokens, price)
-                        cost += price
-                        self._link.send(None)
-                    case Failed(error):
-                        break
-                    case Done(answer):
-                        assert isinstance(answer, Answer), "a draw was asked for"
-                        return answer
+            self._link.send(partial(_draw, sent, new))
+            answer = conclude(self._link, questions, min(deadline, out_of_time))
         except TimeoutError:
-            self.close()
             if out_of_time <= deadline:
                 seconds = time.monotonic() - begun
                 return Answer(Draw((), 0, 0, seconds, cut=True, llm_cost=cost), {})
             raise DrawTimedOut(f"{order} took longer than {self._draw_timeout:g} s") from None
-        except BaseException:
-            self.close()  # in the middle of a conversation it cannot be used again
-            raise
-        raise error
+        assert isinstance(answer, Answer), "a draw was asked for"
+        return answer
 
     def run(self, job: Job) -> Any:
         """Do something else with the problem."""
+        self._link.send(partial(_run, job))
         try:
-            self._link.send(RunJob(job))
-            message = self._link.receive(self._draw_timeout or inf)
+            return conclude(self._link, {}, time.monotonic() + (self._draw_timeout or inf))
         except TimeoutError:
-            self.close()
             raise DrawTimedOut(f"a worker took longer than {self._draw_timeout:g} s") from None
-        except BaseException:
-            self.close()
-            raise
-        return _result(message)
-
-    def stop(self) -> None:
-        """Let the draw under way end after its current attempt."""
-        self._link.stop()
-
-    def close(self) -> None:
-        """End the worker at once."""
-        self._link.close()
-
-
-def run_task(link: Link, task: ReportingTask, report: Callable[[str], None]) -> Any:
-    """Have a task done at the other end of a link.
-
-    Args:
-        link: A link to a worker that has nothing else to do.
-        task: What is to be done; it is pickled, and so is its result.
-        report: Called with each status that the task reports.
-
-    Returns:
-        The result of the task; what it raises is raised here.
-    """
-    link.send(RunTask(task))
-    while isinstance(message := link.receive(inf), Reported):
-        report(message.status)
-        link.send(None)
-    return _result(message)
-
-
-def _result(message: Any) -> Any:
-    if isinstance(message, Failed):
-        raise message.error
-    assert isinstance(message, Done), "nothing is asked back"
-    return message.result
-
-
-def _refusal(common: Allowance, currency: str) -> str | None:
-    """Return why a call must not be made; None if it may."""
-    try:
-        if currency == "tokens":
-            common.check_tokens()
-        else:
-            common.check_cost()
-    except AllowanceSpent as spent:
-        return str(spent)
-    return None

@@ -76,12 +76,11 @@ class DaemonThreads:
                     future.set_exception(error)
 
 
-class LeftBehind(Exception):  # noqa: N818 - an event, not a mistake
-    """Raised when work takes too long; its thread is left behind."""
-
-
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """Return the result of some work; raise `LeftBehind` if it takes longer."""
+    """Return the result of some work; raise `OutOfTime` if it takes longer.
+
+    Its thread is then left behind.
+    """
     thread = DaemonThreads(1)
     future = thread.begin(work)
     thread.close()
@@ -91,7 +90,7 @@ def within(seconds: float, work: Callable[[], T]) -> T:
         if future.done():  # the work itself raised it
             raise
         thread.abandon()
-        raise LeftBehind from None
+        raise OutOfTime from None
 
 
 _SHARE_FOR_REPORT = 0.2
@@ -205,10 +204,7 @@ def until(deadline: float, work: Callable[[], T]) -> T:
     """
     if deadline == inf or _can_interrupt():
         return interrupted_at(deadline, work)
-    try:
-        return within(deadline - time.monotonic(), work)
-    except LeftBehind:
-        raise OutOfTime from None
+    return within(deadline - time.monotonic(), work)
 
 
 def interrupted_at(deadline: float, work: Callable[[], T]) -> T:

@@ -25,11 +25,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any
 
-from capscope.assessment.remote_workers import (
-    Failed,
-    WorkerLost,
-    WorkerService,
-)
+from capscope.assessment.remote_workers import FarSide, WorkerLost
 from capscope.errors import ProblemError, RunError, install_hint
 
 _START = (
@@ -41,7 +37,7 @@ _STOP = "stop"
 
 
 class ProcessLink:
-    """A connection to a process that is started with it."""
+    """A connection to a process that is started with it; what cuts it raises `WorkerLost`."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -77,7 +73,7 @@ class ProcessLink:
             raise WorkerLost(self._what_happened()) from error
 
     def stop(self) -> None:
-        """Tell the worker that the answer is no longer needed."""
+        """Tell the worker, while it makes a draw, that the answer is no longer needed."""
         with suppress(WorkerLost):
             self.send(_STOP)
 
@@ -112,14 +108,14 @@ def serve_process(descriptor: int) -> None:
             except (EOFError, OSError):
                 os._exit(0)
             except Exception as error:
-                message = Failed(ProblemError(f"a message cannot be read by a worker: {error}"))
+                message = ProblemError(f"a message cannot be read by a worker: {error}")
             if message == _STOP:
                 stopped.set()
             else:
                 inbox.put(message)
 
     Thread(target=listen, daemon=True).start()
-    WorkerService(inbox.get, connection.send, stopped).serve()
+    FarSide(inbox.get, connection.send, stopped).serve()
 
 
 class WorkerActor:
@@ -129,8 +125,8 @@ class WorkerActor:
         self._inbox: SimpleQueue[Any] = SimpleQueue()
         self._outbox: SimpleQueue[Any] = SimpleQueue()
         self._stopped = Event()
-        service = WorkerService(self._inbox.get, self._outbox.put, self._stopped)
-        Thread(target=service.serve, daemon=True).start()
+        far = FarSide(self._inbox.get, self._outbox.put, self._stopped)
+        Thread(target=far.serve, daemon=True).start()
 
     def exchange(self, message: Any) -> Any:
         """Take a message and return the one that follows."""
@@ -178,6 +174,9 @@ class RayLink:
         """End the actor at once."""
         with suppress(Exception):
             self._ray.kill(self._actor, no_restart=True)
+
+
+Link = ProcessLink | RayLink
 
 
 class RayCluster:

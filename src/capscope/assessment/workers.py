@@ -20,8 +20,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Lock, Thread
-from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from capscope.assessment.ask import Answer, DrawOrder, ask
 from capscope.assessment.remote_workers import (
@@ -31,7 +30,7 @@ from capscope.assessment.remote_workers import (
     RemoteWorker,
     WorkerLost,
 )
-from capscope.assessment.time_limit import DaemonThreads, LeftBehind, within
+from capscope.assessment.time_limit import DaemonThreads, OutOfTime, within
 from capscope.errors import CapscopeError, RunError
 from capscope.logic import Intent
 from capscope.problem import Allowance, Problem
@@ -70,29 +69,6 @@ class WorkerSettings:
             raise CapscopeError(f"--address is for --backend ray, not {self.backend}")
 
 
-class WorkerStuck(Exception):  # noqa: N818 - as above
-    """Raised when a draw takes too long in a thread, which cannot be ended."""
-
-
-class Worker(Protocol):
-    """A place where draws are made, one at a time."""
-
-    def wait_until_ready(self) -> None:
-        """Return when the problem is loaded; raise if that fails."""
-
-    def draw(self, order: DrawOrder, intents: Sequence[Intent], common: Allowance) -> Answer:
-        """Make one draw, paid from `common`."""
-
-    def run(self, job: Job) -> Any:
-        """Do something else with the problem."""
-
-    def stop(self) -> None:
-        """Let the draw under way end after its current attempt; it will not be recorded."""
-
-    def close(self) -> None:
-        """End the worker at once, whatever it is doing."""
-
-
 class ThreadWorker:
     """A copy of the problem in this process, used in whatever thread asks it to."""
 
@@ -109,18 +85,25 @@ class ThreadWorker:
             return ask(self._problem, order, intents, common)
         try:
             return within(self._draw_timeout, lambda: ask(self._problem, order, intents, common))
-        except LeftBehind:
-            raise WorkerStuck(f"{order} took longer than {self._draw_timeout:g} s") from None
+        except OutOfTime:
+            raise RunError(
+                f"{order} took longer than {self._draw_timeout:g} s, and a thread cannot be ended; "
+                "fix what hangs, or let --backend processes end it, and resume"
+            ) from None
 
     def run(self, job: Job) -> object:
         """Do something else with the problem."""
         return job(self._problem)
 
     def stop(self) -> None:
-        """Do nothing: a draw in this process sees by itself that its allowance is stopped."""
+        """Do nothing: draws in this process check their own allowance."""
 
     def close(self) -> None:
         """Do nothing: a thread cannot be ended."""
+
+
+Worker = ThreadWorker | RemoteWorker
+"""A place where draws are made, one at a time, with its own copy of the problem."""
 
 
 class Workers:
@@ -174,18 +157,19 @@ class Workers:
 
     def map(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """Do something else with the copies of the problem; yield the results in order."""
+
+        def begin(job: Job) -> Future[Any]:
+            work = "a piece of work"
+            return self._threads.begin(lambda: self._use(lambda worker: worker.run(job), work))
+
         rest = iter(jobs)
         under_way: deque[Future[Any]] = deque()
         while True:
             # One more than can be done at once, so that no worker waits for the reader.
-            for job in itertools.islice(rest, self.number + 1 - len(under_way)):
-                under_way.append(self._threads.begin(self._job(job)))
+            under_way += map(begin, itertools.islice(rest, self.number + 1 - len(under_way)))
             if not under_way:
                 return
             yield under_way.popleft().result()
-
-    def _job(self, job: Job) -> Callable[[], Any]:
-        return lambda: self._use(lambda worker: worker.run(job), "a piece of work")
 
     def stop(self, draws: Iterable[Future[Any]]) -> None:
         """Let draws under way end after their current attempt, and those that do not by force."""
@@ -212,12 +196,7 @@ class Workers:
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _use(self, use: Callable[[Worker], T], what: str) -> T:
@@ -226,11 +205,6 @@ class Workers:
             worker = self._take()
             try:
                 result = use(worker)
-            except WorkerStuck as error:
-                raise RunError(
-                    f"{error}, and a thread cannot be ended; fix what hangs, or let --backend "
-                    "processes end it, and resume"
-                ) from error
             except WorkerLost as error:
                 self._replace(worker)
                 timeouts += isinstance(error, DrawTimedOut)
