@@ -10,7 +10,7 @@ import pytest
 
 import capscope.insight.run_facts as run_facts
 from capscope import Budget, Run, assess, load, resume
-from capscope.journal.execution_table import ExecutionTable, ExecutionTableBuilder
+from capscope.journal.execution_table import ExecutionTable
 from capscope.model import StateGraph
 from capscope.strategy.registry import STRATEGIES
 from support.board_runs import BUDGET, GIVEN, SMALL, assert_same_run, slippery
@@ -32,7 +32,6 @@ def counted_calls(monkeypatch):
 
     with monkeypatch.context() as patched:
         count(StateGraph, "__init__", "graph")
-        count(ExecutionTableBuilder, "__init__", "builder")
         count(run_facts, "find_findings", "findings")
         count(run_facts, "find_aliasing", "aliasing")
         count(run_facts, "find_drift", "drift")
@@ -60,17 +59,16 @@ def test_assessing_and_showing_a_run_computes_each_thing_once(
         if kept:  # the report was written
             assert counts["findings"] == counts["aliasing"] == counts["agent failures"] == 1
         show_everything(run, tmp_path)
-        assert counts["table read"] == 0
-        once = ("graph", "builder", "findings", "aliasing", "drift", "agent failures")
+        once = ("graph", "table read", "findings", "aliasing", "drift", "agent failures")
         assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
 
 
-def test_resuming_reads_the_table_once(tmp_path, monkeypatch):
+def test_resuming_reads_the_table_before_and_after(tmp_path, monkeypatch):
     assess(slippery(), run=tmp_path / "run", budget=BUDGET, settings=SMALL)
     with counted_calls(monkeypatch) as counts:
         run = resume(tmp_path / "run", problem=slippery(), budget=Budget(executions=150))
         show_everything(run, tmp_path)
-    assert counts["table read"] == 1
+    assert counts["table read"] == 2
     assert {counts[n] for n in ("graph", "findings", "aliasing", "agent failures")} == {1}
 
 
@@ -83,7 +81,6 @@ def test_loading_and_reporting_reads_the_table_once(strategy, tmp_path, monkeypa
         run = load(tmp_path / "run")
         run.report(tmp_path / "again.html")
         show_everything(run, tmp_path)
-    assert counts.pop("builder", 0) == 0
     if run.audit is not None:  # its model was fitted to what was known before
         counts["graph"] -= 1
     assert counts == dict.fromkeys(

@@ -153,7 +153,7 @@ def record_file_digest(journal: Journal, source: str) -> None:
     """Record which texts the problem's file has had while the run was under way."""
     known, now = journal.read_meta().file_digests, text_digest(source)
     if now is not None and now not in known[-1:]:
-        journal.set_file_digests([*known, now])
+        journal.set_meta(file_digests=[*known, now])
 
 
 def load_problem(source: str) -> Problem:

@@ -510,11 +510,11 @@ def _carry_out(
 
 
 def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:
-    """Take over what a live run has built; reading it back would build the same again."""
+    """Take over the graph and the model of a live run: loading it would build the same again."""
     run = Run(
         opened.path,
         opened.journal.read_meta(),
-        state.table(),
+        ExecutionTable.read(opened.journal),
         state.graph,
         model=state.strategy.audited,
         temporary=temporary,

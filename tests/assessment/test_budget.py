@@ -7,11 +7,11 @@ from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess,
 from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment.loop import discover, recall
 from capscope.journal.draws import Draw, Execution, QueryRecord
+from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
 from capscope.journal.run_directory import RunDirectory
 from capscope.journal.run_meta import StopKind, StopReason
 from capscope.problem import Attempt, Ending
-from capscope.strategy.base import QueryChoice, SequencePolicy, Task
 from capscope.strategy.registry import STRATEGIES
 from support.journal_rows import dump
 from support.small_journals import change
@@ -100,8 +100,8 @@ def test_an_attempt_cut_by_a_budget_teaches_nothing(tmp_path):
         cut = Draw((Execution(0, Attempt((0, 2), 1, Ending.CUT)),), 1, 0, 0.0, True)
         journal.begin_query(0, record)
         journal.add_draw((0, 0), start, cut, {})
-        state.absorb(0, QueryChoice(record, [Task(start, SequencePolicy((0,)))]), [cut], 0.0)
-        table = state.table()
+        state.absorb(record, [cut], 0.0)
+        table = ExecutionTable.read(journal)
     assert (len(table), len(table.complete)) == (1, 0)
     assert state.graph.pairs_tried == 0
     assert state.usage.executions == 1

@@ -8,6 +8,7 @@ import pytest
 from capscope import Budget, Settings, assess, load, resume
 from capscope.journal.journal import Journal
 from capscope.journal.run_meta import InitialPositions, RunMeta
+from capscope.logic import to_json
 from capscope.strategy.registry import STRATEGIES
 from support.small_runs import meta
 from support.toy_worlds import Board, Scripted, board_problem
@@ -122,7 +123,7 @@ def test_a_resumed_run_begins_from_the_same_positions(strategy, spent, tmp_path)
 
 
 def test_a_run_that_does_not_say_where_it_began_started_from_one_position():
-    stored = RunMeta.from_stored(meta().as_stored())
+    stored = RunMeta.from_stored(to_json(meta().as_stored()))
     assert stored.initial_positions == InitialPositions(1, others=False)
 
 

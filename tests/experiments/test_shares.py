@@ -3,14 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, assess
-from capscope.journal.draws import Draw, Execution, QueryRecord, Start
-from capscope.journal.execution_table import ExecutionTableBuilder
+from capscope.journal.draws import Draw, Execution
 from capscope.journal.settings import Settings
 from capscope.problem import Ending
 from capscope.problem.attempt import Attempt
-from capscope.problem.positions import SavedPosition
 from capscope.strategy import STRATEGIES
 from capscope_experiments.curve import Shares, where_executions_went
+from support.execution_tables import table_of
 
 
 def draw_of(*executions, ending=Ending.STOPPED):
@@ -19,21 +18,9 @@ def draw_of(*executions, ending=Ending.STOPPED):
     return Draw(tuple(made), len(made), 0, 0.0, ending is Ending.CUT)
 
 
-class NumberedStates:
-    """Stands for a journal in which every state is its own number."""
-
-    @staticmethod
-    def state_number(state):
-        return state
-
-
 def shares_of(*queries):
     """Count the executions of queries, each a list of draws."""
-    start = Start(0, SavedPosition.unnamed(b""))
-    record, table = QueryRecord(start, 0, 0.0, 1.0, True), ExecutionTableBuilder()
-    for number, draws in enumerate(queries):
-        table.add_query(number, record, [start] * len(draws), draws, NumberedStates, 0.0)
-    return where_executions_went(table.table(range(4)))
+    return where_executions_went(table_of(queries, range(4)))
 
 
 def total(shares):

@@ -1,4 +1,4 @@
-"""The table against the same journal read query by query, and against the builder of a live run."""
+"""The table against the same journal read query by query, and against one made of the draws."""
 
 import itertools
 from collections import Counter
@@ -16,12 +16,12 @@ from capscope.journal.draws import ENDINGS, Draw, Execution, QueryRecord, Start
 from capscope.journal.execution_table import (
     UNKNOWN_POSITION,
     ExecutionTable,
-    ExecutionTableBuilder,
     Transition,
 )
 from capscope.journal.journal import Journal
 from capscope.problem import Attempt, Ending
 from capscope.problem.positions import SavedPosition
+from support.execution_tables import table_of
 from support.small_journals import (
     INTENTS,
     META,
@@ -144,9 +144,8 @@ def test_the_table_holds_what_the_queries_show_one_by_one(strategy, tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(QUERIES)
-def test_everything_is_read_in_order_and_a_builder_gives_the_same(tmp_path_factory, queries):
+def test_everything_is_read_in_order(tmp_path_factory, queries):
     path = tmp_path_factory.mktemp("run") / "journal.sqlite"
-    builder = ExecutionTableBuilder()
     with closing(Journal.create(path, META)) as journal:
         journal.add_intents(INTENTS, 0)
         transcribed = []
@@ -156,14 +155,9 @@ def test_everything_is_read_in_order_and_a_builder_gives_the_same(tmp_path_facto
                 add_draw(journal, number, index, draw)
                 executions = enumerate(draw.executions)
                 transcribed += [(number, index, i) for i, (_, a) in executions if a.transcript]
-            starts = [START] * len(draws)
-            counts = builder.add_query(number, QUERY, starts, draws, journal, 0.5 * len(draws))
-            assert counts == transitions_of(draws)
         table = check(journal)
         assert journal.transcribed() == transcribed
-        assert rows_of(builder.table(journal.states)) == rows_of(table)
-        again = ExecutionTableBuilder(table)
-        assert rows_of(again.table(journal.states)) == rows_of(table)
+        assert rows_of(table_of(queries, journal.states)) == rows_of(table)
         for half in range(len(queries) + 1):
             first = table.first_queries(half)
             assert rows_of(first) == [row for row in rows_of(table) if row[0] < half]

@@ -82,23 +82,23 @@ def journal(path):
 def test_a_new_journal_knows_what_the_run_was_started_with(journal):
     assert journal.read_meta() == META
     began = InitialPositions(2, True, (0b1, 0b10))
-    journal.set_budget(Budget(executions=99))
-    journal.set_initial_positions(began)
-    journal.set_file_digests(["a", "ünïcödé"])
-    journal.set_unrecorded_cost(0.25)
+    journal.set_meta(budget=Budget(executions=99))
+    journal.set_meta(initial_positions=began)
+    journal.set_meta(file_digests=["a", "ünïcödé"])
+    journal.set_meta(unrecorded_cost=0.25)
     journal.set_stopped(StopReason.budget("executions"), Budget(executions=99))
     meta = journal.read_meta()
     assert (meta.budget, meta.initial_positions) == (Budget(executions=99), began)
     assert (meta.file_digests, meta.unrecorded_cost) == (("a", "ünïcödé"), 0.25)
     assert meta.stop_reason == StopReason.budget("executions")
-    journal.set_budget(Budget(executions=100))
+    journal.set_meta(budget=Budget(executions=100))
     assert journal.read_meta().stop_reason is None
 
 
 def test_states_have_as_many_bits_as_there_are_atoms(journal):
     wide = (1 << 20_000) - 1
     began = InitialPositions(1, states=(wide,), each=(InitialPosition("0" * 32, wide, 1),))
-    journal.set_initial_positions(began)
+    journal.set_meta(initial_positions=began)
     assert journal.read_meta().initial_positions == began
 
 
@@ -220,7 +220,7 @@ def test_a_journal_is_write_ahead_as_soon_as_it_has_its_name(path, monkeypatch):
 def test_a_reader_does_not_write(path):
     with closing(Journal.open(written(path), read_only=True)) as journal:
         with pytest.raises(JournalError, match="was opened readonly"):
-            journal.set_unrecorded_cost(1.0)
+            journal.set_meta(unrecorded_cost=1.0)
         assert journal.read_meta() == META
 
 
@@ -310,7 +310,7 @@ def test_a_draw_that_failed_can_be_added_again_as_it_is(journal, path):
 @pytest.mark.parametrize(
     "write",
     [
-        lambda journal: journal.set_file_digests(["x" * 100_000]),
+        lambda journal: journal.set_meta(file_digests=["x" * 100_000]),
         lambda journal: journal.add_intents([Intent.parse(f"p{i}") for i in range(5000)], 0),
         lambda journal: journal.begin_query(
             0, QueryRecord(Start(1, at(b"x" * 100_000)), 0, 0.0, 0.0, False)

@@ -223,4 +223,4 @@ def test_a_journal_is_read_where_nothing_may_be_written(tmp_path, monkeypatch):
         assert everything(journal) == before
         assert [child.name for child in tmp_path.iterdir()] == [path.name]
         with pytest.raises(JournalError, match="readonly"):
-            journal.set_unrecorded_cost(4.0)
+            journal.set_meta(unrecorded_cost=4.0)

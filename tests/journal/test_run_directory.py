@@ -326,7 +326,7 @@ def test_a_disk_that_fills_before_the_first_query_leaves_nothing(tmp_path):
 
 def test_a_new_run_does_not_take_over_the_log_of_one_that_is_gone(tmp_path):
     with RunDirectory.create(tmp_path / "old", spec().meta()) as old:
-        old.journal.set_unrecorded_cost(7.0)
+        old.journal.set_meta(unrecorded_cost=7.0)
         (tmp_path / "new").mkdir()
         for name in ("journal.sqlite-wal", "journal.sqlite-shm"):
             (tmp_path / "new" / name).write_bytes((tmp_path / "old" / name).read_bytes())

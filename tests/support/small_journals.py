@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 from capscope import Budget, Settings, Vocabulary
-from capscope.journal.checked_tables import CheckedTables
+from capscope.journal.checked_tables import sign
 from capscope.journal.draws import Draw, Execution, QueryRecord, Start
 from capscope.journal.journal import Journal
 from capscope.journal.run_meta import RunIdentity, RunMeta
@@ -88,7 +88,4 @@ def change(path, *statements, signed=True):
         for statement in statements:
             db.execute(*((statement,) if isinstance(statement, str) else statement))
         if signed:
-            db.execute("DELETE FROM checksums")
-            tables = CheckedTables(db)
-            tables.compute()
-            tables.save()
+            sign(db)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from capscope import Budget, Run, Settings
 from capscope.journal.draws import Draw, Execution, QueryRecord, Start
-from capscope.journal.execution_table import ExecutionTableBuilder
 from capscope.journal.journal import Journal
 from capscope.journal.run_meta import RunIdentity, RunMeta, StopKind, StopReason
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 from capscope.problem import Attempt, Ending
 from capscope.problem.positions import SavedPosition
+from support.execution_tables import table_of
 
 LAMPS = Vocabulary(
     [Predicate("lit", ("lamp",)), Predicate("broken")], {"a": "lamp", "b": "lamp"}
@@ -88,26 +88,10 @@ def executions_of(queries):
     ]
 
 
-class NumberedStates:
-    """Numbers states as a journal does."""
-
-    def __init__(self):
-        self.states = {0: 0}
-
-    def state_number(self, state):
-        return self.states.setdefault(state, len(self.states))
-
-
 def run_in_memory(queries, intents=WISHES, **said):
     """Return the run of such queries without a journal: writing a thousand of them is slow."""
-    numbered, builder, start = NumberedStates(), ExecutionTableBuilder(), Start(0, DARK)
-    for _, (_, attempt) in executions_of(queries):
-        for state in attempt.trajectory:
-            numbered.state_number(state)
-    for number, draws in enumerate(queries):
-        record = QueryRecord(start, 0, 0.0, 1.0, True)
-        builder.add_query(number, record, [start] * len(draws), draws, numbered, 0.0)
-    table = builder.table(list(numbered.states))
+    passed = (state for _, (_, attempt) in executions_of(queries) for state in attempt.trajectory)
+    table = table_of(queries, list(dict.fromkeys([0, *passed])))
     graph = StateGraph(LAMPS, intents)
     graph.update(table.transitions())
     run = Run(Path(), meta(**said), table, graph)

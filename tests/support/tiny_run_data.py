@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from capscope.insight.diff import RunData
-from capscope.journal.draws import Draw, Execution, QueryRecord, Start
-from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTableBuilder
+from capscope.journal.draws import Draw, Execution
+from capscope.journal.execution_table import UNKNOWN_POSITION
 from capscope.journal.run_meta import RunIdentity
 from capscope.problem import Attempt, Ending
-from capscope.problem.positions import SavedPosition
+from support.execution_tables import table_of
 from support.tiny_models import INTENTS, WORDS
 
-NOT_RECORDED = SavedPosition.unnamed(b"not recorded")
+NOT_RECORDED = b"not recorded"
 
 
 def run_data(
@@ -49,16 +49,12 @@ def execution_table(rows, draws=None, moved=None):
     starts, made = [], []
     for _, same in itertools.groupby(zip(draws, rows, moved, strict=True), lambda row: row[0]):
         executions = [(row, step) for _, row, step in same]
-        (_, before, _, *position), _ = executions[0]
+        (_, _, _, *position), _ = executions[0]
         named = position != [] and position != [None]
-        starts.append(Start(before, SavedPosition.unnamed(*position) if named else NOT_RECORDED))
+        starts.append(position[0] if named else NOT_RECORDED)
         made.append(_draw(executions))
-    builder = ExecutionTableBuilder()
-    if rows:
-        query = QueryRecord(starts[0], 0, 0.0, 1.0, True)
-        builder.add_query(0, query, starts, made, _StateNumbers(states), 1.0)
-    table = builder.table(states)
-    missing = [i for i, name in enumerate(table.position_names) if name == NOT_RECORDED.name]
+    table = table_of([made] if rows else [], states, lambda _, index: starts[index])
+    missing = [i for i, name in enumerate(table.position_names) if name == NOT_RECORDED]
     position = np.where(np.isin(table.position, missing), UNKNOWN_POSITION, table.position)
     return replace(table, position=position)
 
@@ -69,16 +65,6 @@ def _draw(executions):
         trajectory = (before,) if before == after else (before, after)
         attempts.append(Execution(capability, Attempt(trajectory, int(step), Ending.STOPPED)))
     return Draw(tuple(attempts), len(attempts), 0, 1.0, False)
-
-
-class _StateNumbers:
-    """Numbers states as a journal does."""
-
-    def __init__(self, states):
-        self._numbers = {state: i for i, state in enumerate(states)}
-
-    def state_number(self, state):
-        return self._numbers[state]
 
 
 def tried(capability, before, ends, position=None):

@@ -13,14 +13,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from capscope import Budget, Settings, assess, load
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
-from capscope.journal.checked_tables import CheckedTables
+from capscope.journal.checked_tables import sign
 from capscope.journal.run_directory import JOURNAL
 from capscope.report.draws import draw_lines
 from capscope.report.overview import findings_lines, model_lines, run_document
@@ -111,14 +111,9 @@ def _by_sql(*changes: Callable[[sqlite3.Connection, random.Random], None]) -> Da
 def _signed(path: Path, rng: random.Random) -> None:
     """Change values and make the checksums fit."""
     _by_sql(_change_row, _change_meta)(path, rng)
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("DELETE FROM checksums")
-        tables = CheckedTables(db)
-        try:
-            tables.compute()
-        except (TypeError, ValueError):
-            return
-        tables.save()
+    connection = sqlite3.connect(path, isolation_level=None)
+    with closing(connection) as db, suppress(TypeError, ValueError):
+        sign(db)
 
 
 _DAMAGES: tuple[tuple[str, Damage], ...] = (

@@ -13,13 +13,14 @@ Targets: 9 of 10, and a false alarm in at most one of twenty pairs.
 import itertools
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from capscope.insight.diff import RunData, compare_data
-from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable, ExecutionTableBuilder
+from capscope.journal.draws import QueryTable
+from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable
 from capscope.journal.run_meta import RunIdentity
 from capscope.logic import Intent, State, Vocabulary
 from capscope.stats.arrays import Integers
@@ -100,12 +101,10 @@ class PowerCase:
 def _table(
     states: list[State], capability: Integers, before: Integers, after: Integers
 ) -> ExecutionTable:
-    none = np.zeros_like(before)
-    made = ExecutionTableBuilder().table(states)
-    made = replace(made, query=none, draw=np.arange(len(before)), number=none, changes=none)
-    made = replace(made, capability=capability, before=before, after=after, ending=none)
-    steps, unknown = none + 1, none + UNKNOWN_POSITION
-    return replace(made, simulator_steps=steps, llm_tokens=none, position=unknown)
+    none, number = np.zeros_like(before), np.arange(len(before))
+    queries = QueryTable(*np.empty((10, 0)))
+    columns = (none, number, none, capability, before, after, none, none + 1, none, none)
+    return ExecutionTable(states, (), queries, *columns, none + UNKNOWN_POSITION)
 
 
 @dataclass(frozen=True)

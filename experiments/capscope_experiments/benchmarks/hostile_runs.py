@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 from capscope import Budget, assess
 from capscope.cli import main as command_line
-from capscope.journal.checked_tables import CheckedTables
+from capscope.journal import checked_tables
 from capscope.journal.run_directory import JOURNAL, LOCK, MODEL, REPORT, SUMMARY
 from capscope_experiments.benchmarks.damaged_journals import answers, outcome_of
 
@@ -72,10 +72,7 @@ def _sql(statement: str, *values: Any, sign: bool = True) -> Change:
         with closing(sqlite3.connect(run / JOURNAL, isolation_level=None)) as db:
             db.execute(statement, values)
             if sign:
-                db.execute("DELETE FROM checksums")
-                tables = CheckedTables(db)
-                tables.compute()
-                tables.save()
+                checked_tables.sign(db)
 
     return change
 

@@ -75,7 +75,7 @@ def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -
     pool = WorkerPool(workers, state.strategy.longest_draw, spec.problem.limits)
     clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
     if journal.read_meta().audit is not None and state.stop_reason() is None:
-        journal.forget_audit()
+        journal.set_meta(audit=None)
     while (reason := state.stop_reason(begun=begun is not None)) is None:
         number = state.usage.queries
         choice = state.strategy.next(number, begun)
@@ -89,13 +89,11 @@ def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -
         now = time.perf_counter()
         seconds, clock = sum(draw.seconds for draw in recorded) + now - clock, now
         known = len(state.graph.capabilities)
-        state.absorb(number, choice, draws, seconds)
+        state.absorb(choice.record, draws, seconds)
         # Before the query is finished: a kill in between must not lose what it discovered.
         journal.add_intents(state.graph.capabilities[known:], known)
         if len(draws) == len(choice.tasks) and not _cut_by_budget(draws, state):
             journal.finish_query(number, state.strategy.describe(choice), seconds)
-        else:
-            state.builder.leave_open()
         begun = None
         listener(progress(state, choice.record))
     return reason
@@ -176,7 +174,7 @@ def recall(journal: Journal, spec: RunSpec) -> RunState:
             "the world was reset",
             lambda: describe_initial(spec.problem, initial, spec.settings, spec.seed),
         )
-        journal.set_initial_positions(began)
+        journal.set_meta(initial_positions=began)
     else:
         with understood(journal.path):
             journal.read_meta().require_known_atoms(journal.states)
@@ -224,7 +222,7 @@ def _costs_kept(journal: Journal, pool: WorkerPool) -> Iterator[None]:
     except BaseException:
         if pool.unrecorded_cost:
             earlier = journal.read_meta().unrecorded_cost
-            journal.set_unrecorded_cost(earlier + pool.unrecorded_cost)
+            journal.set_meta(unrecorded_cost=earlier + pool.unrecorded_cost)
         raise
 
 

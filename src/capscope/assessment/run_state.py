@@ -17,13 +17,8 @@ from capscope.assessment.known_positions import KnownPositions
 from capscope.assessment.time_limit import TimeLimit
 from capscope.assessment.workers import Workers
 from capscope.errors import ProblemError
-from capscope.journal.draws import Draw, Start
-from capscope.journal.execution_table import (
-    ExecutionTable,
-    ExecutionTableBuilder,
-    LastExecution,
-    Transition,
-)
+from capscope.journal.draws import Draw, QueryRecord, Start
+from capscope.journal.execution_table import ExecutionTable, LastExecution, Transition
 from capscope.journal.journal import Journal
 from capscope.journal.run_directory import versions
 from capscope.journal.run_meta import Budget, RunIdentity, RunMeta, StopReason, Usage
@@ -31,12 +26,7 @@ from capscope.journal.settings import Settings
 from capscope.logic import Effect, ExpectedEffects, Intent, State
 from capscope.model import StateGraph
 from capscope.problem import Ending, Hazard, Problem
-from capscope.strategy.base import (
-    DrawEnd,
-    QueryChoice,
-    QueryResult,
-    StrategyContext,
-)
+from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 
 
@@ -131,7 +121,7 @@ def with_declared(settings: Settings, problem: Problem) -> Settings:
 
 
 class RunState:
-    """The graph, the strategy, the positions and the table of a run."""
+    """The graph, the strategy and the positions of a run."""
 
     def __init__(
         self, spec: RunSpec, meta: RunMeta, journal: Journal, initial: Sequence[Start]
@@ -151,12 +141,7 @@ class RunState:
                 spec.problem.limits.reset_every, str(journal.path), spec.hazards,
             )
         )  # fmt: skip
-        self.builder = ExecutionTableBuilder()
         self._effects: set[Effect] = set()
-
-    def table(self) -> ExecutionTable:
-        """Return all executions so far."""
-        return self.builder.table(self.journal.states)
 
     def replay(self, table: ExecutionTable) -> None:
         """Absorb the finished queries of a table, as if they were being made now."""
@@ -177,14 +162,15 @@ class RunState:
             else:
                 self._learn(transitions, informative[number], lasts)
         self.usage += past.queries.usage()
-        self.builder = ExecutionTableBuilder(past)
 
-    def absorb(
-        self, number: int, choice: QueryChoice, draws: Sequence[Draw], seconds: float
-    ) -> None:
+    def absorb(self, record: QueryRecord, draws: Sequence[Draw], seconds: float) -> None:
         """Take in the recorded draws of a query that was just executed."""
-        record, starts = choice.record, [task.start for task in choice.tasks]
-        transitions = self.builder.add_query(number, record, starts, draws, self.journal, seconds)
+        transitions = Counter(
+            Transition(attempt.trajectory[0], capability, attempt.trajectory[-1])
+            for draw in draws
+            for capability, attempt in draw.executions
+            if attempt.ending is not Ending.CUT
+        )
         ends = _ends(draws, record.start.state)
         self._learn(transitions, record.informative, _lasts(draws), record.distance, ends)
         made = sum((draw.usage for draw in draws), Usage())

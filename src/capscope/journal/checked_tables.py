@@ -37,15 +37,6 @@ _REFERENCES = " UNION ALL ".join(
 )
 QUERIES_IN_GROUP = 1024
 _ROWS_AT_A_TIME = 256
-_CHECKSUMS = """
-CREATE TABLE checksums (
-    rows_of TEXT PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL) WITHOUT ROWID;
-"""
-_CONTENTS = """
-CREATE TABLE contents (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
-"""
-CHECKED_SCHEMA = _CONTENTS + _CHECKSUMS
-"""The tables that hold checksums and large snapshots."""
 _KEYS = {
     "meta": ("key",),
     "states": ("id",),
@@ -63,24 +54,32 @@ _BY_QUERY = frozenset({"queries", "draws", "transcripts"})
 _WITH_BLOBS = frozenset({"positions", "ends", "snapshots", "transcripts"})
 
 
+Sums = dict[str, tuple[int, int]]
+"""For each group, the number of its rows and the sum of their checksums."""
+
+
 class CheckedTables:
     """Writes rows and keeps their checksums up to date; `save` is called in each transaction."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        """Write to a database; `reload` is called before the first row."""
         self._db = db
-        self._rows: Counter[str] = Counter()
-        self._totals: Counter[str] = Counter()
+        self._sums: Sums = {}
         self._changed: set[str] = set()
-        self.reload()
+        self._uses: Counter[str] = Counter()
+        self._bytes = 0
 
     def reload(self) -> None:
-        """Read the checksums; after a rollback those in memory are not the ones on disk."""
-        self._rows, self._totals = _stored(self._db)
+        """Read what is kept in memory; after a rollback it is not what is on disk."""
+        self._sums = _stored(self._db)
         self._changed.clear()
+        self._uses = Counter(digest for (digest,) in self._db.execute(_REFERENCES))
+        total = "SELECT coalesce(sum(length(data)), 0) FROM contents"
+        self._bytes = self._db.execute(total).fetchone()[0]
 
     def insert(self, table: str, *row: Any) -> None:
         """Add a row."""
-        self._db.execute(f"INSERT INTO {table} VALUES ({_places(row)})", row)
+        self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
         self._count(table, row, 1)
 
     def replace(self, table: str, *row: Any) -> Row | None:
@@ -102,58 +101,84 @@ class CheckedTables:
 
     def _count(self, table: str, row: Row, sign: int) -> None:
         group = _group(table, row)
-        self._rows[group] += sign
-        self._totals[group] += sign * _checksum(table, row)
+        rows, total = self._sums.get(group, (0, 0))
+        self._sums[group] = rows + sign, total + sign * _checksums(table, [row])[0]
         self._changed.add(group)
 
     def save(self) -> None:
         """Write the checksums that changed."""
-        rows = [(group, self._rows[group], self._totals[group]) for group in self._changed]
-        self._db.executemany("INSERT OR REPLACE INTO checksums VALUES (?, ?, ?)", rows)
+        _write(self._db, {group: self._sums[group] for group in self._changed})
         self._changed.clear()
 
-    def compute(self) -> None:
-        """Compute the checksums of rows that were written without them."""
-        self._rows, self._totals = _computed(self._db)
-        self._changed = set(self._rows)
+    def store(self, snapshot: Snapshot) -> StoredSnapshot:
+        """Store a snapshot, if it is large and new; return what stands for it in a row."""
+        stored = stored_form(snapshot)
+        if isinstance(stored, str):
+            if not self._uses[stored]:
+                self._bytes += len(snapshot)
+                if self._bytes > MOST_BYTES:
+                    raise JournalError(
+                        f"the snapshots of this run take more than {MOST_BYTES:,} bytes; all "
+                        "finished draws are kept. Make the simulator's snapshots smaller, or "
+                        "start a run that keeps fewer of them: --set snapshots=1"
+                    )
+                self.insert("contents", stored, snapshot)
+            self._uses[stored] += 1
+        return stored
+
+    def release(self, stored: StoredSnapshot) -> None:
+        """Remove a snapshot if the row that referred to it was the last one."""
+        if isinstance(stored, str):
+            self._uses[stored] -= 1
+            if not self._uses[stored]:
+                size = "SELECT length(data) FROM contents WHERE digest = ?"
+                self._bytes -= self._db.execute(size, (stored,)).fetchone()[0]
+                self.delete("contents", stored)
+
+
+def sign(db: sqlite3.Connection) -> None:
+    """Compute all checksums anew, for rows that were written without them."""
+    computed = _computed(db)
+    db.execute("DELETE FROM checksums")
+    _write(db, computed)
 
 
 def find_damage(db: sqlite3.Connection) -> str | None:
     """Return what differs from its checksum, in words; None if nothing does."""
-    rows, totals = _computed(db)
-    stored_rows, stored_totals = _stored(db)
-    for group in sorted(rows.keys() | stored_rows.keys()):
-        if rows[group] != stored_rows[group]:
-            return f"{_name(group)}: {rows[group]} rows instead of {stored_rows[group]}"
-        if totals[group] != stored_totals[group]:
+    found, stored = _computed(db), _stored(db)
+    for group in sorted(found.keys() | stored.keys()):
+        (rows, total), (expected, sum_expected) = (s.get(group, (0, 0)) for s in (found, stored))
+        if rows != expected:
+            return f"{_name(group)}: {rows} rows instead of {expected}"
+        if total != sum_expected:
             return f"{_name(group)}: the checksum differs"
     return None
 
 
-def _stored(db: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
+def _stored(db: sqlite3.Connection) -> Sums:
     found = db.execute("SELECT rows_of, rows, total FROM checksums").fetchall()
-    return Counter({g: n for g, n, _ in found}), Counter({g: total for g, _, total in found})
+    return {group: (rows, total) for group, rows, total in found}
 
 
-def _computed(db: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
-    rows: Counter[str] = Counter()
-    totals: Counter[str] = Counter()
+def _write(db: sqlite3.Connection, sums: Sums) -> None:
+    rows = [(group, *both) for group, both in sums.items()]
+    db.executemany("INSERT OR REPLACE INTO checksums VALUES (?, ?, ?)", rows)
+
+
+def _computed(db: sqlite3.Connection) -> Sums:
+    sums: Sums = {}
     for table in _KEYS:
         found = db.execute(f"SELECT {_columns(table)} FROM {table}")
         while some := found.fetchmany(_ROWS_AT_A_TIME):
             for group, same in _grouped(table, some):
-                rows[group] += len(same)
-                totals[group] += sum(_checksums(table, same))
-    return rows, totals
+                rows, total = sums.get(group, (0, 0))
+                sums[group] = rows + len(same), total + sum(_checksums(table, same))
+    return sums
 
 
 def _columns(table: str) -> str:
     # Large contents are identified by their digests, and checked when they are read.
     return "digest" if table == "contents" else "*"
-
-
-def _places(row: Sequence[Any]) -> str:
-    return ", ".join("?" * len(row))
 
 
 def _group(table: str, row: Row) -> str:
@@ -175,10 +200,6 @@ def _name(group: str) -> str:
         return table
     first = int(number) * QUERIES_IN_GROUP
     return f"{table} of queries {first} to {first + QUERIES_IN_GROUP - 1}"
-
-
-def _checksum(table: str, row: Row) -> int:
-    return _checksums(table, [row])[0]
 
 
 def _checksums(table: str, rows: Iterable[Row]) -> list[int]:
@@ -212,45 +233,3 @@ def read_content(db: sqlite3.Connection, stored: StoredSnapshot) -> Snapshot:
         raise ValueError(f"snapshot {stored[:16]}… is missing or damaged")
     data: bytes = row[0]
     return data
-
-
-class Contents:
-    """The large snapshots of a journal that is written."""
-
-    def __init__(self, db: sqlite3.Connection, tables: CheckedTables) -> None:
-        self._db = db
-        self._tables = tables
-        self._uses: Counter[str] = Counter()
-        self._bytes = 0
-        self.reload()
-
-    def reload(self) -> None:
-        """Count again what is stored; after a rollback, what is in memory is not on disk."""
-        self._uses = Counter(digest for (digest,) in self._db.execute(_REFERENCES))
-        total = "SELECT coalesce(sum(length(data)), 0) FROM contents"
-        self._bytes = self._db.execute(total).fetchone()[0]
-
-    def store(self, snapshot: Snapshot) -> StoredSnapshot:
-        """Store a snapshot, if it is large and new; return what stands for it in a row."""
-        stored = stored_form(snapshot)
-        if isinstance(stored, str):
-            if not self._uses[stored]:
-                self._bytes += len(snapshot)
-                if self._bytes > MOST_BYTES:
-                    raise JournalError(
-                        f"the snapshots of this run take more than {MOST_BYTES:,} bytes; all "
-                        "finished draws are kept. Make the simulator's snapshots smaller, or "
-                        "start a run that keeps fewer of them: --set snapshots=1"
-                    )
-                self._tables.insert("contents", stored, snapshot)
-            self._uses[stored] += 1
-        return stored
-
-    def release(self, stored: StoredSnapshot) -> None:
-        """Remove a snapshot if the row that referred to it was the last one."""
-        if isinstance(stored, str):
-            self._uses[stored] -= 1
-            if not self._uses[stored]:
-                size = "SELECT length(data) FROM contents WHERE digest = ?"
-                self._bytes -= self._db.execute(size, (stored,)).fetchone()[0]
-                self._tables.delete("contents", stored)

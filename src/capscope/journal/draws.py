@@ -157,18 +157,13 @@ def decode(text: str, states: Sequence[State]) -> tuple[Execution, ...]:
     return tuple(executions)
 
 
-class AttemptRows(NamedTuple):
-    """The attempts of several texts as numbers; one object for each would take too long."""
+def decode_numbers(texts: Sequence[str]) -> tuple[Integers, Integers]:
+    """Decode many draws at once, without trajectories and details.
 
-    lengths: Integers
-    """The number of attempts in each text."""
-    numbers: Integers
-    """A row for each attempt: capability, state before, state after, changes, simulator steps,
-    tokens, ending."""
-
-
-def decode_numbers(texts: Sequence[str]) -> AttemptRows:
-    """Return the attempts of draws from their texts, without trajectories and details."""
+    Returns:
+        The number of attempts in each text, and a row for each attempt: capability, state before,
+        state after, changes, simulator steps, tokens, ending.
+    """
     lengths: list[int] = []
     rows = [np.empty(0, dtype=np.int64)]
     for first in range(0, len(texts), _BATCH):
@@ -189,7 +184,7 @@ def decode_numbers(texts: Sequence[str]) -> AttemptRows:
             rows.append(np.array(numbers, dtype=np.int64))
         except OverflowError as error:
             raise ValueError(str(error)) from error
-    return AttemptRows(np.array(lengths, dtype=np.int64), np.concatenate(rows).reshape(-1, 7))
+    return np.array(lengths, dtype=np.int64), np.concatenate(rows).reshape(-1, 7)
 
 
 def refuse_impossible(
@@ -198,7 +193,7 @@ def refuse_impossible(
     """Raise if attempts or costs of draws cannot have been recorded.
 
     Args:
-        attempts: A row of numbers for each attempt (`AttemptRows.numbers`).
+        attempts: A row of numbers for each attempt (`decode_numbers`).
         costs: Simulator steps, tokens, seconds and what was paid, for each draw.
         states: The number of recorded states.
         capabilities: The number of recorded capabilities.

@@ -1,18 +1,15 @@
 """All executions of a run in the order in which they were made, as NumPy columns.
 
-This is the only reader of journals: live, resumed and finished runs build what they know from this
-table. One object for each execution would cost twenty seconds for half a million of them. Draws are
-often identical, so each distinct text of a draw is decoded once, and everything else is computed
-on whole columns.
+Everything computed over all executions uses this table. One object for each execution would cost
+twenty seconds for half a million of them. Draws are often identical, so each distinct text of a
+draw is decoded once, and everything else is computed on whole columns.
 
-States and positions are numbers; states are numbered as in the journal. A live run appends its
-draws to an `ExecutionTableBuilder`, which gives the same table without reading the journal back.
+States and positions are numbers; states are numbered as in the journal.
 """
 
 from __future__ import annotations
 
 import itertools
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -21,15 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.journal.draws import (
-    ENDINGS,
-    Draw,
-    QueryRecord,
-    QueryTable,
-    Start,
-    decode_numbers,
-    refuse_impossible,
-)
+from capscope.journal.draws import ENDINGS, QueryTable, decode_numbers, refuse_impossible
 from capscope.journal.journal_file import understood
 from capscope.journal.journal_reader import JournalReader
 from capscope.logic import State
@@ -250,81 +239,6 @@ class ExecutionTable:
         return replace(self, **columns)
 
 
-class ExecutionTableBuilder:
-    """A table that grows with a run."""
-
-    _EXECUTION = 11
-    _QUERY = 9
-    _FINISHED = 3
-    """Its place in the row of a query."""
-
-    def __init__(self, table: ExecutionTable | None = None) -> None:
-        self._executions = array("q")
-        self._queries = array("d")
-        self._position_names: dict[bytes, int] = {}
-        if table is not None:
-            columns = [getattr(table, field.name) for field in fields(table)[3:]]
-            self._executions.frombytes(np.stack(columns, axis=1).tobytes())
-            rows = [
-                getattr(table.queries, f.name) for f in fields(QueryTable) if f.name != "executions"
-            ]
-            self._queries.frombytes(np.stack(rows, axis=1).astype(np.float64).tobytes())
-            self._position_names = {name: i for i, name in enumerate(table.position_names)}
-
-    def add_query(
-        self,
-        number: int,
-        record: QueryRecord,
-        starts: Sequence[Start],
-        draws: Sequence[Draw],
-        journal: JournalReader,
-        seconds: float,
-    ) -> Counter[Transition]:
-        """Append the recorded draws of a query, complete if there are as many as starts.
-
-        Return its transitions, in the order in which they were seen.
-        """
-        state_number, rows, names = journal.state_number, self._executions, self._position_names
-        counts: Counter[Transition] = Counter()
-        for index, (start, draw) in enumerate(zip(starts, draws, strict=False)):
-            position = names.setdefault(start.position.name, len(names))
-            for i, (capability, attempt) in enumerate(draw.executions):
-                first, last = attempt.trajectory[0], attempt.trajectory[-1]
-                rows.extend((
-                    number, index, i, capability, state_number(first), state_number(last),
-                    len(attempt.trajectory) - 1, attempt.simulator_steps, attempt.llm_tokens,
-                    ENDINGS.index(attempt.ending), position,
-                ))  # fmt: skip
-                if attempt.ending is not Ending.CUT:
-                    counts[Transition(first, capability, last)] += 1
-        self._queries.extend((
-            state_number(record.start.state), record.predicted, record.informative,
-            len(draws) == len(starts), len(draws), sum(d.simulator_steps for d in draws),
-            sum(d.llm_tokens for d in draws), seconds, sum(d.llm_cost for d in draws),
-        ))  # fmt: skip
-        return counts
-
-    def leave_open(self) -> None:
-        """Note that the last query is not complete, although it has all its draws."""
-        self._queries[self._FINISHED - self._QUERY] = False
-
-    def table(self, states: Sequence[State]) -> ExecutionTable:
-        """Return the table as it is now."""
-        rows = np.array(self._executions, dtype=np.int64).reshape(-1, self._EXECUTION)
-        columns: list[Integers] = list(np.ascontiguousarray(rows.T))
-        made = np.array(self._queries, dtype=np.float64).reshape(-1, self._QUERY)
-        start, predicted, informative, finished, draws, steps, tokens, seconds, cost = (
-            np.ascontiguousarray(made.T)
-        )
-        whole = np.int64
-        queries = QueryTable(
-            start.astype(whole), predicted, informative > 0, finished > 0, draws.astype(whole),
-            np.bincount(columns[0], minlength=len(start)), steps.astype(whole),
-            tokens.astype(whole), seconds, cost,
-        )  # fmt: skip
-        return ExecutionTable(list(states), tuple(self._position_names), queries, *columns)
-
-
 def number_by_first_use(values: Integers) -> tuple[Integers, Integers]:
     """Number distinct values as they come; return each one's number and where each was first.
 
@@ -358,8 +272,8 @@ def _read_table(journal: JournalReader) -> ExecutionTable:
     queries = journal.query_columns()
     texts: dict[str, int] = {}
     rows: list[tuple[int, ...]] = []
-    costs: list[tuple[float, ...]] = []
-    for query, draw, position, text, spent in journal.stored_draws():
+    costs: list[list[float]] = []
+    for query, draw, position, text, *spent in journal.stored_draws():
         if query >= len(queries):
             break
         at = UNKNOWN_POSITION if position is None else position

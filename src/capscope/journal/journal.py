@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope.errors import JournalError
-from capscope.journal.checked_tables import CheckedTables, Contents, StoredSnapshot, stored_form
+from capscope.journal.checked_tables import CheckedTables, StoredSnapshot, stored_form
 from capscope.journal.draws import Draw, Execution, QueryRecord, Start, encode, packed
 from capscope.journal.journal_file import (
     APPLICATION_ID,
@@ -37,7 +37,7 @@ from capscope.journal.journal_file import (
     verify,
 )
 from capscope.journal.journal_reader import JournalReader
-from capscope.journal.run_meta import Budget, InitialPositions, RunMeta, StopReason
+from capscope.journal.run_meta import Budget, RunMeta, StopReason
 from capscope.logic import Intent, State, to_json
 from capscope.problem.positions import SavedPosition
 from capscope.stats.audit import AuditResult
@@ -55,12 +55,12 @@ class Journal(JournalReader):
         self, path: Path, connection: sqlite3.Connection, *, read_only: bool = False
     ) -> None:
         super().__init__(path, connection)
-        self._tables: tuple[CheckedTables, Contents] | None = None
-        if not read_only:
-            tables = CheckedTables(connection)
-            self._tables = tables, Contents(connection, tables)
+        self._read_only = read_only
+        self._tables = CheckedTables(connection)
         self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
         self._positions: dict[tuple[int, StoredSnapshot], int] = {}
+        if not read_only:
+            self._reload()
 
     @classmethod
     def create(cls, path: Path, meta: RunMeta) -> Journal:
@@ -80,7 +80,7 @@ class Journal(JournalReader):
                         f"PRAGMA application_id = {APPLICATION_ID}; "
                         f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
                     )
-                    cls(draft, db)._write_meta(meta.as_stored())
+                    cls(draft, db).set_meta(**meta.as_stored())
                     # Once it has its name, a kill must not leave a file for undoing this change.
                     db.execute("PRAGMA journal_mode = WAL")
                 for old in companion_files(path):
@@ -108,72 +108,53 @@ class Journal(JournalReader):
                 verify(path)
             db = connect_for_reading(path) if read_only else connect(path)
             try:
-                journal = cls(path, db, read_only=read_only)
-                if not read_only:
-                    journal._load_positions()
-                return journal
+                return cls(path, db, read_only=read_only)
             except BaseException:
                 db.close()
                 raise
 
     def close(self) -> None:
         """Close the file; everything recorded is on disk already."""
-        if self._tables is not None:
+        if not self._read_only:
             # SQLite does this by itself, but not while another process reads.
             with suppress(sqlite3.Error):
                 self._db.execute(f"PRAGMA busy_timeout = {_MILLISECONDS_FOR_READERS}")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         super().close()
 
-    def _load_positions(self) -> None:
+    def _reload(self) -> None:
+        """Read what is kept in memory; after a rollback it is not what is on disk."""
+        self._states.clear()
+        self._ids.clear()
+        self._load_states()
         rows = self._rows("SELECT state, snapshot, id FROM positions")
         self._positions = {(state, snapshot): number for state, snapshot, number in rows}
+        self._encoded = ((), "[]")
+        self._tables.reload()
 
     @contextmanager
     def _transaction(self) -> Iterator[CheckedTables]:
-        known, positions = len(self._states), len(self._positions)
-        tables, large = self._writable
+        if self._read_only:
+            raise JournalError(f"{self.path} was opened readonly; nothing was written")
         with explained(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                yield tables
-                tables.save()
+                yield self._tables
+                self._tables.save()
                 self._db.execute("COMMIT")
             except BaseException:
-                # What was numbered in a transaction that failed is not on disk.
-                for state in self._states[known:]:
-                    del self._ids[state]
-                del self._states[known:]
-                for key in list(self._positions)[positions:]:
-                    del self._positions[key]
-                self._encoded = ((), "[]")
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-                with suppress(sqlite3.Error):
-                    tables.reload()
-                    large.reload()
+                with suppress(sqlite3.Error, JournalError):
+                    self._reload()
                 raise
-
-    @property
-    def _checked(self) -> CheckedTables:
-        return self._writable[0]
-
-    @property
-    def _large(self) -> Contents:
-        return self._writable[1]
-
-    @property
-    def _writable(self) -> tuple[CheckedTables, Contents]:
-        if self._tables is None:
-            raise JournalError(f"{self.path} was opened readonly; nothing was written")
-        return self._tables
 
     def _number(self, state: State) -> int:
         number = self._ids.get(state)
         if number is None:
             number = self._ids[state] = len(self._states)
             self._states.append(state)
-            self._checked.insert("states", number, hex(state))
+            self._tables.insert("states", number, hex(state))
         return number
 
     def _position(self, start: Start) -> int:
@@ -182,40 +163,20 @@ class Journal(JournalReader):
         number = self._positions.get(key)
         if number is None:
             number = self._positions[key] = len(self._positions)
-            self._checked.insert("positions", number, key[0], self._large.store(snapshot), name)
+            self._tables.insert("positions", number, key[0], self._tables.store(snapshot), name)
         return number
 
-    def _write_meta(self, entries: Mapping[str, Any]) -> None:
+    def set_meta(self, **entries: Any) -> None:
+        """Replace entries of what the journal says about its run (see `RunMeta`)."""
         with self._transaction() as tables:
             for key, value in entries.items():
-                tables.replace("meta", key, json.dumps(value))
-
-    def set_budget(self, budget: Budget) -> None:
-        """Replace the budget of the run."""
-        self._write_meta({"budget": to_json(budget)})
-
-    def set_initial_positions(self, began: InitialPositions) -> None:
-        """Record where the run began."""
-        self._write_meta({"initial_positions": to_json(began)})
-
-    def set_file_digests(self, digests: Sequence[str]) -> None:
-        """Record which texts the problem's file has had."""
-        self._write_meta({"file_digests": list(digests)})
-
-    def set_unrecorded_cost(self, cost: float) -> None:
-        """Record what was paid for draws that were interrupted."""
-        self._write_meta({"unrecorded_cost": cost})
+                tables.replace("meta", key, json.dumps(to_json(value)))
 
     def set_stopped(
         self, reason: StopReason, budget: Budget, audit: AuditResult | None = None
     ) -> None:
         """Record why the run stopped, for readers who would otherwise have to replay it."""
-        stopped = {"because": to_json(reason), "budget": to_json(budget)}
-        self._write_meta({"stopped": stopped, "audit": to_json(audit)})
-
-    def forget_audit(self) -> None:
-        """Record that a run continues: the statement of its audit is no longer final."""
-        self._write_meta({"audit": None})
+        self.set_meta(stopped={"because": reason, "budget": budget}, audit=audit)
 
     def add_discovery(
         self, intents: Sequence[Intent], simulator_steps: int, *, cut: bool = False
@@ -286,9 +247,9 @@ class Journal(JournalReader):
                     text = packed(attempt.transcript, self._transcript_dictionary())
                     tables.insert("transcripts", *place, number, text)
             if draw.end is not None:
-                self._replace("ends", place[1], place[0], draw.end)
+                self._keep("ends", place[1], place[0], draw.end)
             for (state, slot), position in kept.items():
-                self._keep(state, slot, position)
+                self._keep("snapshots", self._number(state), slot, position)
 
     def _text(self, executions: tuple[Execution, ...]) -> str:
         # Draws of one query are often identical.
@@ -307,23 +268,20 @@ class Journal(JournalReader):
                 tables.delete("transcripts", query, index, execution)
             end = tables.delete("ends", index)
             if end is not None:
-                self._large.release(end[2])
+                self._tables.release(end[2])
             if paid:
                 tables.replace("meta", "unrecorded_cost", json.dumps(paid))
 
-    def _keep(self, state: State, slot: int, position: SavedPosition) -> None:
-        self._replace("snapshots", self._number(state), slot, position)
-
-    def _replace(self, table: str, first: int, second: int, position: SavedPosition) -> None:
+    def _keep(self, table: str, first: int, second: int, position: SavedPosition) -> None:
         snapshot, name = _split_name(position)
-        old = self._checked.replace(table, first, second, self._large.store(snapshot), name)
+        old = self._tables.replace(table, first, second, self._tables.store(snapshot), name)
         if old is not None:
-            self._large.release(old[2])
+            self._tables.release(old[2])
 
     def keep_position(self, state: State, slot: int, position: SavedPosition) -> None:
         """Keep a position that was met outside any draw."""
         with self._transaction():
-            self._keep(state, slot, position)
+            self._keep("snapshots", self._number(state), slot, position)
 
 
 def _intent_rows(intents: Sequence[Intent], first: int) -> list[tuple[int, str]]:

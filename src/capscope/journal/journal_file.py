@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from capscope.errors import CapscopeError, JournalError
-from capscope.journal.checked_tables import CHECKED_SCHEMA, find_damage
+from capscope.journal.checked_tables import find_damage
 
 APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
 FORMAT_VERSION = 4
@@ -29,7 +29,7 @@ _SECONDS_TO_CHECK = 60.0
 _SECONDS_TO_CHECK_A_MEGABYTE = 0.5
 _OPERATIONS_BETWEEN_LOOKS = 100_000
 """How often SQLite asks whether the time is over."""
-SCHEMA = f"""
+SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
 CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
@@ -52,7 +52,9 @@ CREATE TABLE snapshots (
 CREATE TABLE transcripts (
     query INTEGER NOT NULL, draw INTEGER NOT NULL, execution INTEGER NOT NULL, text BLOB NOT NULL,
     PRIMARY KEY (query, draw, execution)) WITHOUT ROWID;
-{CHECKED_SCHEMA}
+CREATE TABLE contents (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE checksums (
+    rows_of TEXT PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 

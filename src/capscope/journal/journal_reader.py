@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from capscope.errors import JournalError
 from capscope.journal.checked_tables import Row, StoredSnapshot, read_content
@@ -22,18 +22,6 @@ _KNOWN_POSITIONS = " UNION ALL ".join(
     f"SELECT state, COALESCE(name, snapshot) AS at FROM {table}"
     for table in ("snapshots", "positions")
 )
-
-
-class StoredDraw(NamedTuple):
-    """A draw as stored, to decode many at once (`draws.decode_numbers`)."""
-
-    query: int
-    draw: int
-    position: int | None
-    """The number of the position that it started from; None if that was not recorded."""
-    text: str
-    costs: tuple[float, ...]
-    """Simulator steps, tokens, seconds and what was paid."""
 
 
 class JournalReader:
@@ -177,14 +165,15 @@ class JournalReader:
                         decoded[text] = decode(text, self._states)
                 yield (query, draw), decoded[text]
 
-    def stored_draws(self) -> Iterator[StoredDraw]:
-        """Yield all draws in order, as they are stored."""
-        rows = self._db.execute(
+    def stored_draws(self) -> Iterator[Row]:
+        """Yield all draws in order as they are stored, for those who decode many at once.
+
+        Query, index, number of the start position, text, simulator steps, tokens, seconds, cost.
+        """
+        yield from self._db.execute(
             "SELECT query, draw, position, attempts, simulator_steps, llm_tokens, seconds, "
             "llm_cost FROM draws ORDER BY query, draw"
         )
-        for query, draw, position, text, *costs in rows:
-            yield StoredDraw(query, draw, position, text, tuple(costs))
 
     def latest_draws(self, most: int) -> list[tuple[int, int]]:
         """Return ⟨query, index⟩ of the latest draws, latest first."""
@@ -255,10 +244,10 @@ def read_meta(path: Path, db: sqlite3.Connection) -> RunMeta:
     with understood(path):
         rows = db.execute("SELECT key, value FROM meta").fetchall()
         stored = {key: json.loads(value) for key, value in rows}
-    missing = RunMeta.REQUIRED.difference(stored)
+    missing = [name for name in sorted(RunMeta.REQUIRED) if name not in stored]
     if missing:
         raise JournalError(
-            f"{path} lacks its {', '.join(sorted(missing))}; it was changed by something "
+            f"{path} lacks its {', '.join(missing)}; it was changed by something "
             "else and was left untouched"
         )
     with understood(path):

@@ -116,7 +116,7 @@ class RunDirectory:
     def admit(self, identity: RunIdentity, budget: Budget) -> None:
         """Continue with another budget; refuse anything else but what the run was started with."""
         self.require_same(identity)
-        self.journal.set_budget(budget)
+        self.journal.set_meta(budget=budget)
         self._write_summary(self.journal.read_meta())
 
     def require_same(self, identity: RunIdentity) -> None:

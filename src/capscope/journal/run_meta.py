@@ -207,7 +207,7 @@ class RunMeta:
     discovery_cut: bool = False
     """Whether a budget ended discovery."""
 
-    REQUIRED: ClassVar = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
+    REQUIRED: ClassVar = ("identity", "name", "vocabulary", "budget", "versions")
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -229,13 +229,7 @@ class RunMeta:
 
     def as_stored(self) -> dict[str, Any]:
         """Return the entries that a new journal begins with."""
-        return {
-            "identity": to_json(self.identity),
-            "name": self.name,
-            "vocabulary": self.vocabulary.as_dict(),
-            "budget": to_json(self.budget),
-            "versions": dict(self.versions),
-        }
+        return {name: getattr(self, name) for name in self.REQUIRED}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
