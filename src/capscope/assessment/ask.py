@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 from capscope.assessment.time_limit import OutOfTime, until
@@ -84,30 +84,24 @@ def ask(
     begun = time.monotonic()
     deadline = begun + _most(order.budget.seconds)
     allowance = order.budget.allowance(within=common)
-    seen = _Seen()
+    seen: Seen = []
     try:
-        until(deadline, lambda: _make(problem, order, intents, allowance, deadline, seen))
+        cut, end = until(
+            deadline, lambda: _make(problem, order, intents, allowance, deadline, seen)
+        )
     except OutOfTime:
-        seen.cut = True
-    return seen.answer(time.monotonic() - begun, allowance.cost)
+        cut, end = True, None
+    made = tuple(seen)  # a thread that was left behind may still add to it
+    executions = tuple(execution for execution, _ in made)
+    steps = sum(attempt.simulator_steps for _, attempt in executions)
+    tokens = sum(attempt.llm_tokens for _, attempt in executions)
+    seconds = time.monotonic() - begun
+    draw = Draw(executions, steps, tokens, seconds, cut, end, allowance.cost)
+    return Answer(draw, {i: after for i, (_, after) in enumerate(made) if after is not None})
 
 
-@dataclass
-class _Seen:
-    """What a draw has shown so far."""
-
-    executions: list[Execution] = field(default_factory=list)
-    positions: dict[int, SavedPosition] = field(default_factory=dict)
-    cut: bool = False
-    end: SavedPosition | None = None
-
-    def answer(self, seconds: float, cost: float) -> Answer:
-        """Return it as the answer; a thread that was left behind may still add to it."""
-        executions = tuple(self.executions)
-        steps = sum(attempt.simulator_steps for _, attempt in executions)
-        tokens = sum(attempt.llm_tokens for _, attempt in executions)
-        draw = Draw(executions, steps, tokens, seconds, self.cut, self.end, cost)
-        return Answer(draw, dict(self.positions))
+Seen = list[tuple[Execution, SavedPosition | None]]
+"""The executions of a draw so far, each with the position after it if it took a step."""
 
 
 def _make(
@@ -116,26 +110,30 @@ def _make(
     intents: Sequence[Intent],
     allowance: Allowance,
     deadline: float,
-    seen: _Seen,
-) -> None:
-    """Make a draw, and note what it shows at once: it may be interrupted."""
+    seen: Seen,
+) -> tuple[bool, SavedPosition]:
+    """Make a draw, and note what it shows at once: it may be interrupted.
+
+    Return whether a budget cut it short, and the position at the end.
+    """
     task, seed, budget = order.task, order.seed, order.budget
     position = _restored(problem, task.start, seed)
     walk = task.policy.walk()
     steps = tokens = 0
+    cut = False
     most_executions, most_tokens = _most(budget.executions), _most(budget.llm_tokens)
     most_steps = _most(budget.simulator_steps)
-    while (capability := walk(position.state)) is not None:
+    while not cut and (capability := walk(position.state)) is not None:
         if allowance.stopped.is_set():
             break
-        number = len(seen.executions)
-        seen.cut = (
+        number = len(seen)
+        cut = (
             number >= most_executions
             or steps >= most_steps
             or tokens >= most_tokens
             or time.monotonic() >= deadline
         )
-        if seen.cut:
+        if cut:
             break
         left = None if budget.simulator_steps is None else budget.simulator_steps - steps
         attempt, position = pursue(
@@ -145,13 +143,10 @@ def _make(
             raise OutOfTime
         steps += attempt.simulator_steps
         tokens += attempt.llm_tokens
-        if attempt.simulator_steps:
-            seen.positions[number] = _save(problem)
-        seen.executions.append(Execution(capability, attempt))
-        if attempt.ending is Ending.CUT:
-            seen.cut = True
-            break
-    seen.end = _save(problem)
+        after = _save(problem) if attempt.simulator_steps else None
+        seen.append((Execution(capability, attempt), after))
+        cut = attempt.ending is Ending.CUT
+    return cut, _save(problem)
 
 
 def retrace(task: Task, draw: Draw) -> None:

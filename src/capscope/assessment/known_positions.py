@@ -75,22 +75,14 @@ class KnownPositions:
     def __init__(self, initial: Sequence[Start], journal: Journal, settings: Settings, seed: int):
         self.initial = initial
         self._journal = journal
-        self._reservoir = Reservoir(settings.snapshots, child_seed(seed, _RESERVOIR))
+        self.reservoir = Reservoir(settings.snapshots, child_seed(seed, _RESERVOIR))
 
     def count_initial_visits(self, *, keep: bool) -> None:
         """Count the initial positions as visited; `keep` them in the journal."""
         for state, position in self.initial:
-            slot = self._reservoir.count_visit(state)
+            slot = self.reservoir.count_visit(state)
             if slot is not None and keep:
                 self._journal.keep_position(state, slot, position)
-
-    def count_visit(self, state: State) -> int | None:
-        """Count a visit of a state; return the slot its position goes to, or None to skip it."""
-        return self._reservoir.count_visit(state)
-
-    def count_past_visits(self, state: State, number: int) -> None:
-        """Add a number of visits of a state that the journal has already."""
-        self._reservoir.count_past_visits(state, number)
 
     def count_visits(
         self, draw: Draw, positions: dict[int, SavedPosition]
@@ -100,7 +92,7 @@ class KnownPositions:
         for i, (_, attempt) in enumerate(draw.executions):
             if attempt.simulator_steps:
                 state = attempt.trajectory[-1]
-                slot = self.count_visit(state)
+                slot = self.reservoir.count_visit(state)
                 if slot is not None and i in positions:
                     kept[state, slot] = positions[i]
         return kept

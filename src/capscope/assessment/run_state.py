@@ -149,7 +149,7 @@ class RunState:
         past = table.first_queries(finished)
         visited, visits = np.unique(past.after[past.moved], return_counts=True)
         for state, number in zip(visited.tolist(), visits.tolist(), strict=True):
-            self.positions.count_past_visits(past.states[state], number)
+            self.positions.reservoir.count_past_visits(past.states[state], number)
         informative = past.queries.informative.tolist()
         for number, transitions in enumerate(past.transitions_by_query()):
             # Only an audit needs them, and looking them up takes time.
