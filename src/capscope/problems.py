@@ -22,7 +22,6 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 from capscope.adapters.pddl import PLANNING_PROBLEMS, planning_problem
 from capscope.assessment.remote_workers import MakeProblem
@@ -235,40 +234,30 @@ def refuse_files(source: str) -> None:
     )
 
 
+FoundProblem = tuple[str, Problem, MakeProblem | None]
+"""How a problem is found again, the problem, and what makes another copy of it."""
+
+
 def find_problem(problem: str | Problem | MakeProblem) -> FoundProblem:
     """Return a problem that a user named, made, or gave a function for."""
     if isinstance(problem, Problem):
-        return FoundProblem(problem.name, problem, None)
+        return problem.name, problem, None
     if isinstance(problem, str):
         source = canonical_source([problem])
         begin_phase(f"loading {source}")
         loader = ProblemLoader(source)
-        return FoundProblem(source, loader(), loader)
-    made = problem()
-    if not isinstance(made, Problem):
-        raise ProblemError(f"{problem!r} returned {type(made).__name__}, not a capscope Problem")
-    return FoundProblem(made.name, made, problem)
+        return source, loader(), loader
+    made = _require_problem(problem(), repr(problem))
+    return made.name, made, problem
 
 
-class FoundProblem(NamedTuple):
-    """A problem, how it is found again, and how to make another copy of it."""
-
-    source: str
-    problem: Problem
-    make: MakeProblem | None
-
-
-class GivenProblem(NamedTuple):
-    """What the user says about the problem of an existing run."""
-
-    problem: Problem | str | MakeProblem | None
-    trust: bool
-
-    def load(self, source: str) -> FoundProblem:
-        """Return the problem that a run directory names, or the one that is given instead."""
-        if self.problem is None and not self.trust:
-            refuse_files(source)
-        return find_problem(source if self.problem is None else self.problem)
+def find_again(
+    source: str, given: str | Problem | MakeProblem | None, *, trust: bool
+) -> FoundProblem:
+    """Return the problem that a run directory names, or the one that is given instead."""
+    if given is None and not trust:
+        refuse_files(source)
+    return find_problem(source if given is None else given)
 
 
 def picture_drawer(source: str, wanted: bool | None) -> Callable[[Snapshot], bytes] | None:
@@ -376,37 +365,32 @@ def _call(make: Callable[[], object], source: str) -> Problem:
         if not (isinstance(error, Exception) or is_exit(error)):
             raise
         raise ProblemError(f"{source} raised {type(error).__name__}: {error}") from error
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"{source} returned {type(problem).__name__}, not a capscope Problem")
-    return problem
+    return _require_problem(problem, source)
+
+
+def _require_problem(made: object, source: str) -> Problem:
+    if not isinstance(made, Problem):
+        raise ProblemError(f"{source} returned {type(made).__name__}, not a capscope Problem")
+    return made
 
 
 ELSEWHERE = WorkerSettings(1, "processes", draw_timeout=300.0)
 """One other process."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreSnapshots:
-    """Snapshots to be restored on any copy of the problem."""
-
-    snapshots: tuple[bytes, ...]
-
-    def __call__(self, problem: Problem) -> list[State]:
-        """Return the states seen there."""
-        try:
-            return [
-                problem.abstraction(problem.simulator.restore(snapshot, 0))
-                for snapshot in self.snapshots
-            ]
-        except Exception as error:
-            raise ProblemError(f"{type(error).__name__}: {error}") from error
+def _restored_states(snapshots: Sequence[bytes], problem: Problem) -> list[State]:
+    """Return the states seen when snapshots are restored."""
+    try:
+        return [problem.abstraction(problem.simulator.restore(one, 0)) for one in snapshots]
+    except Exception as error:
+        raise ProblemError(f"{type(error).__name__}: {error}") from error
 
 
 def restore_elsewhere(
     source: str, snapshots: Sequence[bytes], workers: WorkerSettings = ELSEWHERE
 ) -> list[State]:
     """Restore snapshots in workers that are not this process; return the states seen there."""
-    loader, restore = ProblemLoader(source), RestoreSnapshots(tuple(snapshots))
+    loader, restore = ProblemLoader(source), partial(_restored_states, tuple(snapshots))
     with start_workers(workers, loader(), loader) as started:
         found = list(started.map([restore] * workers.number))
     # If one of several workers sees something else, that is what matters.

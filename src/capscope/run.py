@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,8 @@ from capscope.phases import begin_phase
 from capscope.problem import Problem, picture_of
 from capscope.problem.attempt import only_by_itself
 from capscope.problems import (
-    GivenProblem,
+    FoundProblem,
+    find_again,
     find_problem,
     picture_drawer,
     record_file_digest,
@@ -239,8 +240,7 @@ class Run(RunFacts):
         from capscope.insight.evaluation.evaluate import Measure, evaluate_run
         from capscope.insight.evaluation.sample import silent
 
-        given = GivenProblem(problem, trust or self._trusted)
-        _, loaded, make = given.load(self.identity.source)
+        _, loaded, make = find_again(self.identity.source, problem, trust=trust or self._trusted)
         measure = measure or Measure()
         limits = measure.after_executions, measure.after_steps
         whole = limits == (None, None)
@@ -315,12 +315,11 @@ class Run(RunFacts):
         Returns:
             The run as it was when it stopped again.
         """
-        given = GivenProblem(problem, trust or self._trusted)
-        return _resume(self.path, given, budget, listener, workers, self._temporary)
+        find = partial(find_again, given=problem, trust=trust or self._trusted)
+        return _resume(self.path, find, budget, listener, workers, self._temporary)
 
     def _load_problem(self, problem: Problem | str | None, trust: bool) -> Problem:
-        given = GivenProblem(problem, trust or self._trusted)
-        _, loaded, _ = given.load(self.identity.source)
+        _, loaded, _ = find_again(self.identity.source, problem, trust=trust or self._trusted)
         with RunDirectory.open(self.path, read_only=True) as opened:
             opened.require_same(RunSpec.continuing(self.meta, loaded).identity)
         return loaded
@@ -432,13 +431,14 @@ def resume(
     Returns:
         The run as it was when it stopped again.
     """
-    return _resume(Path(run), GivenProblem(problem, trust), budget, listener, workers, None)
+    find = partial(find_again, given=problem, trust=trust)
+    return _resume(Path(run), find, budget, listener, workers, None)
 
 
 @only_by_itself()
 def _resume(
     path: Path,
-    given: GivenProblem,
+    find: Callable[[str], FoundProblem],
     budget: Budget | None,
     listener: Listener,
     workers: int | WorkerSettings,
@@ -450,7 +450,7 @@ def _resume(
         whole = TimeLimit.of(begun, (budget or meta.budget).seconds)
         source = meta.identity.source
         _, loaded, make = whole.prepared(
-            "the problem was loaded", lambda: given.load(source), at_least=SHORTEST_WORK
+            "the problem was loaded", lambda: find(source), at_least=SHORTEST_WORK
         )
         with _started(whole, where, loaded, make) as started:
             spec = RunSpec.continuing(meta, loaded, budget, started)

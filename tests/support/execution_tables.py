@@ -40,6 +40,6 @@ def _query_table(queries):
         executions=total(lambda draw: len(draw.executions)),
         simulator_steps=total(lambda draw: draw.simulator_steps),
         llm_tokens=total(lambda draw: draw.llm_tokens),
-        seconds=total(lambda draw: draw.seconds, np.float64),
+        seconds=np.zeros(len(queries)),
         llm_cost=total(lambda draw: draw.llm_cost, np.float64),
     )
