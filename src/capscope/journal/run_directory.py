@@ -126,16 +126,9 @@ class RunDirectory:
             raise RunError(f"{self.path} was started differently: {'; '.join(differences)}")
 
     def _write_summary(self, meta: RunMeta) -> None:
-        summary = {
-            **to_json(meta.identity),
-            "budget": to_json(meta.budget),
-            "versions": dict(meta.versions),
-        }
+        about = {"budget": meta.budget, "versions": meta.versions}
+        summary = {**to_json(meta.identity), **to_json(about)}
         write_atomically(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
-
-    def close(self) -> None:
-        """Close the journal and release the lock."""
-        self._end(forget=False)
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -145,12 +138,13 @@ class RunDirectory:
         if error is not None and self._made:
             with suppress(JournalError):  # then it is not known what it holds
                 forget = not self.journal.asked
-        self._end(forget=forget)
+        self.close(forget=forget)
 
-    def _end(self, *, forget: bool) -> None:
-        """Close; a run that was started here and failed before its first query leaves no trace.
+    def close(self, *, forget: bool = False) -> None:
+        """Close the journal and release the lock.
 
-        It holds nothing, and would be in the way of the same command with the mistake fixed.
+        `forget` a run that was started here and failed before its first query: it holds nothing,
+        and would be in the way of the same command with the mistake fixed.
         """
         self.journal.close()
         if forget:

@@ -19,11 +19,7 @@ from capscope.errors import CapscopeError
 _BATCH_PER_WORKER = 8
 """Draws differ in length: a worker that is done early takes another one of the same batch. At the
 end of a batch it waits: with 4, two workers were 1.6 times as fast as one, with 8 1.7 times."""
-PAPER: Mapping[str, Any] = {
-    "draws": 25,
-    "patience": 25,
-    "starts": 1,
-}
+PAPER: Mapping[str, Any] = {"draws": 25, "patience": 25, "starts": 1}
 """The settings whose defaults depart from the paper, with what the paper has."""
 
 
@@ -42,14 +38,14 @@ def _setting(
     minimum: float = 0,
     maximum: float = math.inf,
     group: OptionGroup | None = None,
+    **option: str,
 ) -> Any:
-    metadata = {"help": text, "minimum": minimum, "maximum": maximum, "group": group}
-    return field(default=default, metadata=metadata)
+    bounds = {"minimum": minimum, "maximum": maximum}
+    return field(default=default, metadata={"help": text, "group": group, **bounds, **option})
 
 
 def _repeatable(option: str, text: str) -> Any:
-    metadata = {"help": text, "minimum": 0, "maximum": math.inf, "group": OptionGroup.WHAT}
-    return field(default=(), metadata={**metadata, "option": option})
+    return _setting((), text, group=OptionGroup.WHAT, option=option)
 
 
 def named(setting: Field[Any]) -> str:

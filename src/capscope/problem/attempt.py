@@ -198,26 +198,19 @@ def _actions(problem: Problem) -> Sequence[Action]:
     try:
         return problem.simulator.actions()
     except Exception as error:
-        raise SimulatorError(
-            f"the simulator of {problem.name} raised {type(error).__name__}: {error} in "
-            "actions(); fix it"
-        ) from error
+        raise simulator_error(problem, error, "in actions()") from error
 
 
 def _step(problem: Problem, intent: Intent, action: Action) -> Position:
     try:
         observation = problem.simulator.step(action)
         return Position(observation, observed_state(problem, observation))
-    except InvalidAction:
-        raise
-    except ProblemError:
+    except (InvalidAction, ProblemError):
         raise
     except Exception as error:
-        raise SimulatorError(
-            f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: "
-            f"{error} on action {action} for intent {intent}; fix it, or raise "
-            "capscope.problem.InvalidAction for an action that is not available"
-        ) from error
+        doing = f"on action {action} for intent {intent}"
+        otherwise = "raise capscope.problem.InvalidAction for an action that is not available"
+        raise simulator_error(problem, error, doing, f", or {otherwise}") from error
 
 
 def error_location(error: BaseException) -> str:
@@ -248,11 +241,13 @@ def report_simulator_errors(problem: Problem, doing: str) -> Iterator[None]:
         raise simulator_error(problem, error, doing) from error
 
 
-def simulator_error(problem: Problem, error: BaseException, doing: str) -> SimulatorError:
+def simulator_error(
+    problem: Problem, error: BaseException, doing: str, otherwise: str = ""
+) -> SimulatorError:
     """Describe what was raised, and when."""
     return SimulatorError(
         f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: {error} "
-        f"{doing}; fix it"
+        f"{doing}; fix it{otherwise}"
     )
 
 

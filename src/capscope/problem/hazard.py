@@ -11,19 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from capscope.logic import Condition, Effect, Intent, LiteralTest, State, Term, Vocabulary
 from capscope.logic.condition import ground
-
-
-class _HazardousAtoms(NamedTuple):
-    """Atoms that are a hazard by themselves."""
-
-    present: int
-    """Those that must not hold."""
-    absent: int
-    """Those that must hold."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +48,13 @@ class Hazard:
         return self.text
 
     @cached_property
-    def _alone(self) -> _HazardousAtoms:
-        """The instances of one literal; there may be many, so they are tested together."""
+    def _alone(self) -> tuple[int, int]:
+        """The atoms that must not hold, and those that must hold, by themselves.
+
+        There may be many, so they are tested together.
+        """
         alone = [term[0] for term in self.condition if len(term) == 1]
-        return _HazardousAtoms(*self.vocabulary.literal_masks(alone))
+        return self.vocabulary.literal_masks(alone)
 
     @cached_property
     def _joint(self) -> tuple[LiteralTest, ...]:

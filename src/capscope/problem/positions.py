@@ -38,7 +38,8 @@ class SavedPosition(NamedTuple):
         >>> SavedPosition.unnamed(b"at 0").name
         b'at 0'
         """
-        return cls(snapshot, _name_of(snapshot))
+        short = len(snapshot) <= LONGEST_NAME
+        return cls(snapshot, snapshot if short else hashlib.sha256(snapshot).digest())
 
 
 def save_position(simulator: Simulator) -> SavedPosition:
@@ -58,14 +59,10 @@ def save_position(simulator: Simulator) -> SavedPosition:
     position_name = getattr(simulator, "position_name", None)
     name = None if position_name is None else position_name()
     if name is None:
-        return SavedPosition(snapshot, _name_of(snapshot))
+        return SavedPosition.unnamed(snapshot)
     if not isinstance(name, bytes):
         raise ProblemError(f"position_name() returned {type(name).__name__}, not bytes or None")
     return SavedPosition(snapshot, name)
-
-
-def _name_of(snapshot: Snapshot) -> bytes:
-    return snapshot if len(snapshot) <= LONGEST_NAME else hashlib.sha256(snapshot).digest()
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
