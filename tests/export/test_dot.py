@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from capscope.export.dot import dot_graph
 from capscope.model import StateGraph
-from capscope.model.extreme_models import PessimisticModel
+from capscope.model.extreme_models import ExtremeModels
 from capscope.sanitize import sanitize
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.processes import SECONDS
@@ -52,7 +52,7 @@ def expected_ways(graph, loops):
     found = {}
     for state in graph.nodes:
         for intent in graph.capabilities:
-            for after, p in PessimisticModel(graph).predict(state, intent).items():
+            for after, p in ExtremeModels(graph).pessimistic.predict(state, intent).items():
                 if loops or after != state:
                     key = numbers[state], numbers[after]
                     found.setdefault(key, []).append((p, str(intent)))

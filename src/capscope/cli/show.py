@@ -144,7 +144,7 @@ def show_hazards(
             f"{run} was started without hazards; name one: capscope hazards {run} 'gone(x)'"
         )
     if html is not None:
-        from capscope.report.page.hazards import hazards_page
+        from capscope.report.page.report import hazards_page
 
         write_atomically(Path(html), hazards_page(loaded, results))
     if json:

@@ -35,31 +35,13 @@ class ExecutionId(NamedTuple):
         return f"query {self.query}, draw {self.draw}, execution {self.execution}"
 
 
-class ExecutionRecord(NamedTuple):
-    """One execution of a capability; `attempt` has its transcript only if that was requested."""
-
-    id: ExecutionId
-    attempt: Attempt
-
-    @property
-    def before(self) -> State:
-        """The state in which the capability was requested."""
-        return self.attempt.trajectory[0]
-
-    @property
-    def after(self) -> State:
-        """The state in which the execution ended."""
-        return self.attempt.trajectory[-1]
-
-    @property
-    def cut(self) -> bool:
-        """Whether a budget cut it short."""
-        return self.attempt.ending is Ending.CUT
+Execution = tuple[ExecutionId, Attempt]
+"""One execution of a capability; the attempt has its transcript only if that was requested."""
 
 
 def read_executions(
     table: ExecutionTable, journal: Journal, rows: Iterable[int]
-) -> Iterator[ExecutionRecord]:
+) -> Iterator[Execution]:
     """Read the executions in some rows of the table, without their transcripts."""
     read: dict[int, list[Draw]] = {}
     for row in rows:
@@ -67,20 +49,19 @@ def read_executions(
         place = ExecutionId(*(int(column[row]) for column in columns))
         if place.query not in read:
             read[place.query] = journal.draws(place.query)
-        attempt = read[place.query][place.draw].executions[place.execution].attempt
-        yield ExecutionRecord(place, attempt)
+        yield place, read[place.query][place.draw].executions[place.execution].attempt
 
 
 def _executions(
     run: Run, intent: Intent, limit: int | None, transcripts: bool
-) -> tuple[list[ExecutionRecord], int]:
+) -> tuple[list[Execution], int]:
     """Return executions of a capability, including those that were cut, and how many more."""
     found = np.flatnonzero(run.executions.capability == run.graph.index[intent])
     with run.open_journal() as journal:
         shown = list(read_executions(run.executions, journal, found[:limit]))
         if transcripts:
             shown = [
-                ExecutionRecord(place, attempt._replace(transcript=journal.transcript(*place)))
+                (place, attempt._replace(transcript=journal.transcript(*place)))
                 for place, attempt in shown
             ]
     return shown, len(found) - len(shown)
@@ -92,35 +73,36 @@ def draw_lines(
     """Describe the draws of a capability rule by rule, then their transcripts if requested."""
     vocabulary = run.graph.vocabulary
     executions, omitted = _executions(run, intent, limit, transcripts)
+    complete = [one for one in executions if one[1].ending is not Ending.CUT]
     view = next(v for v in capability_views(run.graph) if v.intent == intent)
     yield f"{sanitize(str(intent))}   ({counted(view.executions, 'execution')})"
     for rule in view.rules:
         yield from rule_lines(rule, vocabulary)
         states = set(rule.rule.states)
-        own = [e for e in executions if not e.cut and e.before in states]
+        own = [one for one in complete if _before(one) in states]
         yield from _state_lines(own, vocabulary)
-    cut = [e for e in executions if e.cut]
+    cut = [one for one in executions if one[1].ending is Ending.CUT]
     if cut:
         yield "  cut short by a budget, in no rule:"
         yield from _state_lines(cut, vocabulary)
     if omitted:
         yield f"  {counted(omitted, 'more execution')}"
     yield from _transcript_lines(executions)
-    if transcripts and not any(e.attempt.transcript for e in executions):
+    if transcripts and not any(attempt.transcript for _, attempt in executions):
         yield "there is no transcript of these executions"
 
 
-def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
+def _transcript_lines(executions: Sequence[Execution]) -> Iterator[str]:
     earlier: list[str] = []
     first: ExecutionId | None = None
-    for execution in executions:
-        lines = list(sanitize_lines(execution.attempt.transcript))
+    for place, attempt in executions:
+        lines = list(sanitize_lines(attempt.transcript))
         if lines:
             yield ""
-            yield f"{execution.id}:"
+            yield f"{place}:"
             yield from (f"  {line}" for line in abbreviated_lines(lines, earlier, first))
             if first is None:
-                earlier, first = lines, execution.id
+                earlier, first = lines, place
 
 
 def draws_document(
@@ -135,31 +117,37 @@ def draws_document(
         "intent": intent.as_lists(),
         "draws": [
             {
-                **execution.id._asdict(),
-                "rule": None if execution.cut else rule_of.get(execution.before),
-                "before": [str(atom) for atom in vocabulary.holding(execution.before)],
-                "after": [str(atom) for atom in vocabulary.holding(execution.after)],
-                "ending": str(execution.attempt.ending),
-                "simulator_steps": execution.attempt.simulator_steps,
-                "llm_tokens": execution.attempt.llm_tokens,
-                "detail": execution.attempt.detail,
-                **({"transcript": execution.attempt.transcript} if transcripts else {}),
+                **place._asdict(),
+                "rule": None
+                if attempt.ending is Ending.CUT
+                else rule_of.get(attempt.trajectory[0]),
+                "before": [str(atom) for atom in vocabulary.holding(attempt.trajectory[0])],
+                "after": [str(atom) for atom in vocabulary.holding(attempt.trajectory[-1])],
+                "ending": str(attempt.ending),
+                "simulator_steps": attempt.simulator_steps,
+                "llm_tokens": attempt.llm_tokens,
+                "detail": attempt.detail,
+                **({"transcript": attempt.transcript} if transcripts else {}),
             }
-            for execution in executions
+            for place, attempt in executions
         ],
         "left_out": omitted,
     }
 
 
-def _state_lines(executions: Sequence[ExecutionRecord], vocabulary: Vocabulary) -> Iterator[str]:
+def _state_lines(executions: Sequence[Execution], vocabulary: Vocabulary) -> Iterator[str]:
     """List executions by the state in which they started."""
-    ordered = sorted(executions, key=lambda execution: (execution.before, execution.id))
-    for before, group in itertools.groupby(ordered, key=lambda execution: execution.before):
+    ordered = sorted(executions, key=lambda one: (_before(one), one[0]))
+    for before, group in itertools.groupby(ordered, key=_before):
         atoms = ", ".join(map(str, vocabulary.holding(before))) or "no atom"
         yield sanitize(f"      in {atoms}:")
-        for execution in group:
-            changes = changes_text(before, execution.after, vocabulary)
-            yield sanitize(f"        {execution.id}: {changes} ({_remarks(execution.attempt)})")
+        for place, attempt in group:
+            changes = changes_text(before, attempt.trajectory[-1], vocabulary)
+            yield sanitize(f"        {place}: {changes} ({_remarks(attempt)})")
+
+
+def _before(execution: Execution) -> State:
+    return execution[1].trajectory[0]
 
 
 def _remarks(attempt: Attempt) -> str:

@@ -117,17 +117,15 @@ def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
 
     Atoms of `always` are not named.
     """
-    for clearest in aliasing.aliased_pairs[:1]:
+    for pair in aliasing.aliased_pairs[:1]:
+        where = "from one position", "from another"
+        example = _contrast_text(pair, *pair.contrast, always, where)
         yield sanitize(
             f"in {len(aliasing.aliased_pairs):,} of {counted(aliasing.pairs, 'pair')} drawn from "
             "several simulator positions, the outcome depends on simulator state that the "
-            f"predicates do not capture: {_aliasing_example(clearest, always)}; probabilities "
-            "there are mixtures over positions, and a further predicate would separate them"
+            f"predicates do not capture: {example}; probabilities there are mixtures over "
+            "positions, and a further predicate would separate them"
         )
-
-
-def _aliasing_example(pair: AliasedPair, always: State) -> str:
-    return _contrast_text(pair, *pair.contrast, always, ("from one position", "from another"))
 
 
 def _contrast_text(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ _EVENTUAL = (
     "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
 )
 _NO_RATE = "held wherever asked"
+T = TypeVar("T", Finding, UnrequestedChange)
 
 
 def run_lines(run: Run) -> Iterator[str]:
@@ -129,7 +130,7 @@ def _heading_lines(run: Run) -> Iterator[str]:
 
 def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
     """List what changed beyond the requests, as far as wanted capabilities showed it."""
-    changes = _changes_about(run, wanted)
+    changes = _about(run.unrequested_changes, wanted)
     if not changes:
         some = bool(run.unrequested_changes)
         nothing = f"nothing changed beyond these requests{proviso(run.groups_relied_on)}"
@@ -142,11 +143,11 @@ def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None
     yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --findings", gap=False)
 
 
-def _changes_about(run: Run, wanted: Collection[Intent] | None) -> Sequence[UnrequestedChange]:
-    changes = run.unrequested_changes
+def _about(told: Sequence[T], wanted: Collection[Intent] | None) -> Sequence[T]:
+    """Select the findings or changes that are about wanted capabilities."""
     if wanted is None:
-        return changes
-    return [change for change in changes if not set(wanted).isdisjoint(change.intents)]
+        return told
+    return [one for one in told if not set(wanted).isdisjoint(one.intents)]
 
 
 def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
@@ -180,7 +181,7 @@ def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
     """Describe the findings, or those about the wanted capabilities, up to a limit."""
-    findings = _findings_about(run, wanted)
+    findings = _about(run.findings(), wanted)
     yield from _heading_lines(run)
     yield from _change_lines(run, wanted, limit)
     always = run.graph.always
@@ -196,19 +197,13 @@ def findings_document(
     """Return the findings and the warnings as JSON-ready values."""
     return {
         "problem": run.problem,
-        "unrequested_changes": to_json(_changes_about(run, wanted)),
+        "unrequested_changes": to_json(_about(run.unrequested_changes, wanted)),
         "hazards": to_json(run.hazards),
-        "findings": to_json(_findings_about(run, wanted)[:limit]),
+        "findings": to_json(_about(run.findings(), wanted)[:limit]),
         "agent_failures": to_json(run.agent_failures),
         "aliasing": to_json(run.aliasing),
         "drift": to_json(run.drift),
     }
-
-
-def _findings_about(run: Run, wanted: Collection[Intent] | None) -> list[Finding]:
-    return [
-        f for f in run.findings() if wanted is None or any(intent in wanted for intent in f.intents)
-    ]
 
 
 def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = True) -> Iterator[str]:
@@ -236,17 +231,15 @@ def table_lines(
     is not listed as a weakness or a strength.
     """
     eventual = temporal_length is not None
-    rows: list[tuple[str, ...]] = [("gets there", "at once") if eventual else ("achieved",)]
-    ordered = sorted(views, key=lambda view: _rank(rates.get(view.intent), eventual))
-    for view in ordered:
-        rows.append(_cells(rates.get(view.intent), eventual))
-    names = ["asked for", *(sanitize(str(view.intent)) for view in ordered)]
-    others = ["what else changes most often", *(_others(view, vocabulary) for view in ordered)]
+    heads = ("gets there", "at once") if eventual else ("achieved",)
+    rows: list[tuple[str, ...]] = [(*heads, "asked for", "what else changes most often")]
+    for view in sorted(views, key=lambda view: _rank(rates.get(view.intent), eventual)):
+        cells = _cells(rates.get(view.intent), eventual)
+        rows.append((*cells, sanitize(str(view.intent)), _others(view, vocabulary)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    name_width = max(map(len, names))
-    for row, name, other in zip(rows, names, others, strict=True):
-        shown = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        yield f"{shown}  {name:{name_width}}  {other}".rstrip()
+    for row in rows:
+        padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
     yield ""
     yield "means over the states in which it was asked and did not hold yet  [95 % interval]"
     if eventual:

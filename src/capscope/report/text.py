@@ -7,13 +7,22 @@ unknown; the text never says that the agent cannot do it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
-from capscope.logic import Condition, Effect, ExactlyOne, Intent, State, Vocabulary, changes_text
+from capscope.logic import (
+    Condition,
+    Effect,
+    ExactlyOne,
+    Intent,
+    Phrasing,
+    State,
+    Vocabulary,
+    changes_text,
+)
 from capscope.logic.shortest_condition import conditions_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
@@ -260,3 +269,9 @@ def example_text(example: Example, always: State = 0, name: str | None = None) -
         f"{name or hex(example.state)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
         f"{changes_text(example.state, example.after, example.vocabulary)}"
     )
+
+
+def in_words(vocabulary: Vocabulary) -> Callable[[str], str]:
+    """Return a function that makes a sentence safe and says its literals in words."""
+    phrasing = Phrasing.of(vocabulary)
+    return lambda sentence: phrasing.sentence(sanitize(sentence))

@@ -54,7 +54,6 @@ _FINDINGS = 150_000
 _CHANGES = 50_000
 _HEAT = 250_000
 _MAP = 400_000
-_DRAWS = 450_000
 _MOST_INTENTS = 4
 """Capabilities named for one kind of change."""
 
@@ -90,7 +89,7 @@ def digest_of(
     capabilities = capability_digests(standings, graph, space.part(_RULES))
     add_run_facts(capabilities, run, cards)
     drawn = _drawn(standings, capabilities, graph, listing, space)
-    omitted = add_draws(run, journal, standings.views, capabilities, listing, space, _DRAWS)
+    omitted = add_draws(run, journal, standings.views, capabilities, listing, space)
     phrases = Phrasing.of(graph.vocabulary).phrases.items()
     return {
         "problem": sanitize(run.problem),

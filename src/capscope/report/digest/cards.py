@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import reduce
 from itertools import takewhile
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from capscope.insight.findings import Example, Finding
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_details, hazard_headline
-from capscope.logic import Effect, ExactlyOne, Intent, Literal, Phrasing, State, Vocabulary
+from capscope.logic import Effect, ExactlyOne, Intent, Literal, State, Vocabulary
 from capscope.model.transitions import KnownPath, KnownStep
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import StateListing
-from capscope.report.text import example_text
+from capscope.report.text import example_text, in_words
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
 from capscope.wording import as_sentence
@@ -81,12 +81,6 @@ def make_card(
         "way": way,
         "details": details,
     }
-
-
-def in_words(vocabulary: Vocabulary) -> Callable[[str], str]:
-    """Return a function that makes a sentence safe and says its literals in words."""
-    phrasing = Phrasing.of(vocabulary)
-    return lambda sentence: phrasing.sentence(sanitize(sentence))
 
 
 class CardMaker:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 MOST = 3
 """Draws shown for one outcome."""
 OMITTED = "[omitted (size limit)]"
+_WHOLE = 450_000
+"""The size of all draws without their transcripts."""
 _LONGEST_TRANSCRIPT = 8_000
 _LONGEST_DETAIL = 400
-
-
 OutcomeIndex = tuple[int, int, int]
 """Where an outcome is: indices among the capabilities, their rules and their outcomes."""
 
@@ -43,7 +43,6 @@ def add_draws(
     capabilities: Sequence[dict[str, Any]],
     listing: StateListing,
     space: SizeBudget,
-    most: int,
 ) -> int:
     """Choose draws for the rules of the digest and add them there, as many as fit.
 
@@ -54,7 +53,6 @@ def add_draws(
         capabilities: What is shown of them.
         listing: Lists the states that the draws pass through.
         space: What is left for the report; half of the rest is for transcripts.
-        most: The size of the draws without their transcripts.
 
     Returns:
         How many of the chosen draws do not fit.
@@ -62,7 +60,7 @@ def add_draws(
     has_transcript = _with_transcript(run.executions, journal)
     chosen = list(chosen_draws(run, views, capabilities, has_transcript))
     executions = read_executions(run.executions, journal, (row for _, row in chosen))
-    own, shown = space.part(most), []
+    own, shown = space.part(_WHOLE), []
     for ((c, r, outcome), row), (place, attempt) in zip(chosen, executions, strict=True):
         trajectory = [listing.number[state] for state in attempt.trajectory]
         draw = {

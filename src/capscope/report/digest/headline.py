@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capscope.report.digest.capabilities import Standing, Standings
-from capscope.report.digest.cards import HAZARD, Tone, in_words
+from capscope.report.digest.cards import HAZARD, Tone
 from capscope.report.digest.summary import NOTHING_KNOWN, duration
 from capscope.report.notes import changes_sentence, claim_text, warnings_of
+from capscope.report.text import in_words
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import as_sentence, counted, first_few, was
@@ -106,10 +107,9 @@ def _inferred(standings: Standings) -> int:
 
 
 def _overall_tone(standings: Standings) -> Tone:
-    others = (s for s in (Standing.SOMETIMES, Standing.NEVER) if standings.of(s))
-    if not standings.of(Standing.RELIABLE):
-        return Tone.ODD if any(others) else Tone.UNKNOWN
-    return Tone.ODD if any(others) else Tone.GOOD
+    if standings.of(Standing.SOMETIMES) or standings.of(Standing.NEVER):
+        return Tone.ODD
+    return Tone.GOOD if standings.of(Standing.RELIABLE) else Tone.UNKNOWN
 
 
 def _claimed(run: Run) -> bool:

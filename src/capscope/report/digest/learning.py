@@ -28,7 +28,8 @@ _EVEN = 24
 _EARLY = 38
 """Points at logarithmic distances, dense at the beginning."""
 _DRAWS_UP_TO = (0, 1, 5, 10, 25, 100)
-"""The upper end of each range of draws; one more range is open."""
+_RANGES = ("0", "1", "2 to 5", "6 to 10", "11 to 25", "26 to 100", "more than 100")
+"""The upper end of each range of draws, and its name; the last range is open."""
 _CUT = "cut short"
 FIRST_TRIES = "first tries"
 REPEATS = "repeats of first tries"
@@ -129,15 +130,8 @@ def coverage_of(graph: StateGraph, inferred: int) -> dict[str, Any]:
         "pairs_tried": graph.pairs_tried,
         "pairs_seen": seen,
         "pairs_inferred": inferred,
-        "draws_per_pair": [(_range_name(i), ranges[i]) for i in range(len(_DRAWS_UP_TO) + 1)],
+        "draws_per_pair": [(name, ranges[i]) for i, name in enumerate(_RANGES)],
     }
-
-
-def _range_name(i: int) -> str:
-    if i == len(_DRAWS_UP_TO):
-        return f"more than {_DRAWS_UP_TO[-1]}"
-    first = _DRAWS_UP_TO[i - 1] + 1 if i else 0
-    return str(first) if first == _DRAWS_UP_TO[i] else f"{first} to {_DRAWS_UP_TO[i]}"
 
 
 def spending_parts(table: ExecutionTable, strategy: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ the groups stay few enough to be read.
 
 import base64
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,13 +75,8 @@ class StateListing:
         return True
 
     def _digest(self, number: int) -> dict[str, Any]:
-        atoms, executions = self.holding(self.states[number] & ~self.always), self._departures
-        return {
-            "name": f"s{number}",
-            "atoms": atoms,
-            "executions": executions[number],
-            "picture": "",
-        }
+        atoms, count = self.holding(self.states[number] & ~self.always), self._departures[number]
+        return {"name": f"s{number}", "atoms": atoms, "executions": count, "picture": ""}
 
     @property
     def listed(self) -> dict[int, dict[str, Any]]:
@@ -131,9 +126,11 @@ def state_map(
     added_with: list[list[Edge]] = [[] for _ in rank]
     for number in rank:
         node = graph.nodes[listing.states[number]]
-        for edge in _edges(node, capabilities, listing.number):
-            if edge[1] in rank:
-                added_with[max(rank[number], rank[edge[1]])].append(edge)
+        for position, after, count, total in _led(node, capabilities):
+            target = listing.number[after.state]
+            if target != number and target in rank:
+                edge = number, target, position, brief(count / total), count
+                added_with[max(rank[number], rank[target])].append(edge)
     states: list[int] = []
     edges: list[Edge] = []
     for number, own in zip(rank, added_with, strict=True):
@@ -169,17 +166,13 @@ def _nearest_first(graph: StateGraph, listing: StateListing) -> list[int]:
     return list(reached)
 
 
-def _edges(
-    node: StateNode, capabilities: Sequence[int], number: Mapping[State, int]
-) -> Iterator[Edge]:
+def _led(node: StateNode, capabilities: Sequence[int]) -> Iterator[tuple[int, StateNode, int, int]]:
+    """Yield where each capability led, by position: how often, of how many executions."""
     for position, capability in enumerate(capabilities):
         pair = node.pairs[capability]
         if pair is not None:
             for effect, after in zip(pair.group.effects, pair.successors, strict=True):
-                if after is not node:
-                    count = pair.counts[effect]
-                    ends = number[node.state], number[after.state]
-                    yield *ends, position, brief(count / pair.total), count
+                yield position, after, pair.counts[effect], pair.total
 
 
 def splitting_atoms(views: Sequence[CapabilityView], vocabulary: Vocabulary) -> list[int]:
@@ -279,17 +272,11 @@ def _group_edges(
     capabilities = [graph.index[intent] for intent in intents]
     for node in graph.nodes.values():
         source = index[node.state & mask]
-        for position, capability in enumerate(capabilities):
-            pair = node.pairs[capability]
-            if pair is None:
-                continue
-            draws[source, position] += pair.total
-            if pair.only is node:
-                continue
-            for effect, after in zip(pair.group.effects, pair.successors, strict=True):
-                target = index[after.state & mask]
-                if target != source:
-                    led[source, target, position] += pair.counts[effect]
+        for position, after, count, _ in _led(node, capabilities):
+            draws[source, position] += count
+            target = index[after.state & mask]
+            if target != source:
+                led[source, target, position] += count
     return [
         (source, target, position, brief(count / draws[source, position]), count)
         for (source, target, position), count in led.most_common(_MOST_EDGES)

@@ -15,7 +15,6 @@ from capscope.insight.hazards.wording import confidence_note, hazard_headline
 from capscope.journal.run_meta import RunIdentity, StopKind
 from capscope.logic import Intent, State
 from capscope.report.digest.capabilities import ALMOST_CERTAIN, Standing, Standings, standing_of
-from capscope.report.digest.cards import in_words
 from capscope.report.notes import (
     aliasing_notes,
     changes_sentence,
@@ -24,7 +23,7 @@ from capscope.report.notes import (
     stop_text,
     warnings_of,
 )
-from capscope.report.text import CapabilityView, RuleView
+from capscope.report.text import CapabilityView, RuleView, in_words
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import as_sentence, counted, first_few, joined, was
@@ -106,11 +105,11 @@ def _cost(run: Run) -> Iterator[str]:
     if usage.executions:
         found = f", {discovery:,} of them to discover the capabilities," if discovery else ""
         steps = f"{counted(usage.simulator_steps, 'simulator step')}{found}"
-        queries = (
-            f"{counted(usage.queries, 'query')}, chosen by the strategy {run.identity.strategy},"
+        yield (
+            f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
+            f"chosen by the strategy {run.identity.strategy}, took {steps} and "
+            f"{duration(usage.seconds)}."
         )
-        executions = counted(usage.executions, "execution")
-        yield f"{executions} in {queries} took {steps} and {duration(usage.seconds)}."
     elif discovery:
         steps = counted(discovery, "simulator step")
         yield f"{steps} were spent on discovering the capabilities; nothing was executed yet."
@@ -173,11 +172,14 @@ def _unknown(run: Run, standings: Standings) -> Iterator[str]:
     untried = pairs - graph.pairs_tried
     seen = f"{counted(pairs, 'pair')} of a state seen and a capability"
     if untried:
+        rest = "what happens there is unknown"
+        if run.infers:
+            _, inferred, unknown = run.coverage
+            rest = (
+                f"the model infers {inferred:,} of these from others, and {unknown:,} are unknown"
+            )
         share = share_text(untried, pairs)
-        yield (
-            f"Of the {seen}, {untried:,} ({share}) {was(untried)} never tried; "
-            f"{_untried_text(run)}."
-        )
+        yield f"Of the {seen}, {untried:,} ({share}) {was(untried)} never tried; {rest}."
     else:
         yield f"Each of the {seen} was tried at least once."
     never = standings.of(Standing.UNTRIED)
@@ -194,13 +196,6 @@ def _unknown(run: Run, standings: Standings) -> Iterator[str]:
     cut = int(run.executions.cut.sum())
     if cut:
         yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
-
-
-def _untried_text(run: Run) -> str:
-    if not run.infers:
-        return "what happens there is unknown"
-    _, inferred, unknown = run.coverage
-    return f"the model infers {inferred:,} of these from others, and {unknown:,} are unknown"
 
 
 def _claim_sentences(run: Run) -> Iterator[str]:
@@ -298,11 +293,10 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 def reliability_sentences(assessed: Standings) -> Iterator[str]:
     """Say what was achieved always, sometimes, never, and by repeated requests."""
-    views = assessed.views
     standings: dict[Standing, list[CapabilityView]] = {standing: [] for standing in Standing}
-    for view in views:
+    for view in assessed.views:
         standings[standing_of(view)].append(view)
-    tried = len(views) - len(standings[Standing.UNTRIED])
+    tried = len(assessed.views) - len(standings[Standing.UNTRIED])
     if not tried:
         yield NOTHING_KNOWN
         return

@@ -16,10 +16,11 @@ from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged
 from capscope.logic import Phrasing
 from capscope.model import StateGraph
 from capscope.model.transitions import KnownPaths, KnownStep
-from capscope.report.digest.cards import CardMaker, Tone, in_words, make_card
+from capscope.report.digest.cards import CardMaker, Tone, make_card
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
 from capscope.report.page.rendering import render, term_renderer
+from capscope.report.text import in_words
 from capscope.sanitize import sanitize
 
 if TYPE_CHECKING:

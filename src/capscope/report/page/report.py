@@ -1,4 +1,4 @@
-"""`report.html`: a digest as a page.
+"""The pages of one run: `report.html`, which is a digest as a page, and its hazards.
 
 What can be read without a script is in the HTML: the summary, the findings, every capability with
 its rules. Draws, charts and the map of states are embedded as JSON and rendered when needed.
@@ -15,14 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capscope.export.model_json import model_of_run
+from capscope.insight.hazards import HazardResult
+from capscope.insight.hazards.wording import confidence_note
 from capscope.journal.run_directory import MODEL, write_atomically
 from capscope.logic import Phrasing
 from capscope.phases import begin_phase
 from capscope.report.digest import Pictures, digest_run
-from capscope.report.digest.states import Edge
+from capscope.report.digest.cards import CardMaker
+from capscope.report.digest.size_budget import WHOLE, SizeBudget
+from capscope.report.digest.states import Edge, StateListing
 from capscope.report.page.rendering import render, term_renderer
 from capscope.report.text import success_text
-from capscope.wording import counted
+from capscope.wording import as_sentence, counted
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -72,6 +76,25 @@ def report_page(digest: Mapping[str, Any]) -> str:
         },
         standings=Counter(one["standing"] for one in capabilities),
         data=_for_scripts(digest, anchors),
+    )
+
+
+def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
+    """Return what a run knows about hazards as one HTML file."""
+    listing = StateListing(run.graph.vocabulary, run.executions)
+    maker = CardMaker(run, listing)
+    cards = maker.taken((maker.hazard_card(run, one) for one in results), SizeBudget(WHOLE))
+    return render(
+        "hazards.html.j2",
+        run=run,
+        happened=sum(bool(one.happened or one.cut_short) for one in results),
+        cards=cards,
+        omitted=len(results) - len(cards),
+        states=listing.listed,
+        term=term_renderer(Phrasing.of(run.graph.vocabulary)),
+        number=counted(len(results), "hazard"),
+        executions=counted(run.usage.executions, "execution"),
+        note=as_sentence(confidence_note(run, len(results))),
     )
 
 
