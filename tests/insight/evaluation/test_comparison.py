@@ -9,7 +9,7 @@ from capscope.insight.evaluation.reference import Reference, TrueModel
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.model.extreme_models import PessimisticModel
+from capscope.model.extreme_models import ExtremeModels
 
 WORDS = Vocabulary.of_atoms(["p", "q"])
 P, Q, NOT_P = INTENTS = list(map(Intent.parse, ("p", "q", "not p")))
@@ -30,7 +30,7 @@ TRANSITIONS = st.dictionaries(
 def learned(transitions, intents=INTENTS):
     graph = StateGraph(WORDS, intents)
     graph.update(Counter(transitions))
-    return PessimisticModel(graph)
+    return ExtremeModels(graph).pessimistic
 
 
 def in_truth(model, truth):

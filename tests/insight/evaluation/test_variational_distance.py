@@ -15,7 +15,7 @@ from capscope.insight.evaluation.reference import Reference, TrueModel
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.model.extreme_models import PessimisticModel
+from capscope.model.extreme_models import ExtremeModels
 from capscope_experiments.measure import exact_distance, mean_total_variation
 
 WORDS = Vocabulary.of_atoms(["p", "q"])
@@ -64,7 +64,7 @@ def test_the_exact_distance_of_a_model_made_by_hand():
         }
     )
     # |.5 - .75| + |.5 - .25|, 0, |1 - .5| + |0 - .5|, and the pair never tried counts in full.
-    assert exact_distance(PessimisticModel(graph), truth) == pytest.approx(
+    assert exact_distance(ExtremeModels(graph).pessimistic, truth) == pytest.approx(
         (0.5 + 0 + 1.0 + 1.0) / 6
     )
 
@@ -75,13 +75,13 @@ def test_the_exact_distance_is_the_mean_over_all_true_transitions(transitions, t
     distances = [
         abs(
             probability
-            - (PessimisticModel(graph).predict(s, c).get(after, 0) if c in INTENTS else 0)
+            - (ExtremeModels(graph).pessimistic.predict(s, c).get(after, 0) if c in INTENTS else 0)
         )
         for (s, c), spread in truth.table.items()
         for after, probability in spread.items()
     ]
     mean = sum(distances) / len(distances) if distances else 0.0
-    assert exact_distance(PessimisticModel(graph), truth) == pytest.approx(mean)
+    assert exact_distance(ExtremeModels(graph).pessimistic, truth) == pytest.approx(mean)
     assert sum(map(len, truth.table.values())) == len(distances)
 
 
@@ -90,28 +90,30 @@ def test_a_model_that_saw_nothing_is_off_by_all_there_is(truth):
     everything = sum(p for spread in truth.table.values() for p in spread.values())
     transitions = sum(map(len, truth.table.values()))
     expected = everything / transitions if truth.table else 0.0
-    assert exact_distance(PessimisticModel(learned({})), truth) == pytest.approx(expected)
+    assert exact_distance(ExtremeModels(learned({})).pessimistic, truth) == pytest.approx(expected)
 
 
 @given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 1)), st.integers(0, 3)))
 def test_a_model_that_saw_every_pair_of_a_deterministic_agent_is_not_off_at_all(outcomes):
     graph = learned({Transition(s, c, after): 1 for (s, c), after in outcomes.items()})
     table = {(s, INTENTS[c]): {after: 1.0} for (s, c), after in outcomes.items()}
-    assert exact_distance(PessimisticModel(graph), TrueModel(INTENTS, range(4), table)) == 0
+    assert (
+        exact_distance(ExtremeModels(graph).pessimistic, TrueModel(INTENTS, range(4), table)) == 0
+    )
 
 
 def test_an_intent_that_the_learner_never_met_counts_as_disagreement():
     known = {(0, P): {1: 1.0}}
     graph = learned({Transition(0, 0, 1): 5}, [P])
-    assert exact_distance(PessimisticModel(graph), TrueModel([P], [0], known)) == 0
+    assert exact_distance(ExtremeModels(graph).pessimistic, TrueModel([P], [0], known)) == 0
     more = known | {(0, Q): {2: 1.0}, (0, NOT_P): {0: 1.0}}
     truth = TrueModel([P, Q, NOT_P], [0], more)
-    assert exact_distance(PessimisticModel(graph), truth) == pytest.approx(2 / 3)
+    assert exact_distance(ExtremeModels(graph).pessimistic, truth) == pytest.approx(2 / 3)
 
 
 @given(TRANSITIONS, TRUTHS)
 def test_the_exact_distance_is_the_weighted_mean_with_equal_weights(transitions, truth):
-    model = PessimisticModel(learned(transitions))
+    model = ExtremeModels(learned(transitions)).pessimistic
     mean = distance(compare(model, Reference.of_truth(truth, WORDS)))
     assert (mean or 0.0) == pytest.approx(exact_distance(model, truth))
     assert (mean is None) == (not any(truth.table.values()))
@@ -136,12 +138,12 @@ def test_the_mean_total_variation_is_that_of_the_definition(transitions, truth):
     graph = learned(transitions)
     distances = [
         largest_difference(
-            dict(PessimisticModel(graph).predict(s, c)) if c in INTENTS else {}, spread
+            dict(ExtremeModels(graph).pessimistic.predict(s, c)) if c in INTENTS else {}, spread
         )
         for (s, c), spread in truth.table.items()
     ]
     mean = sum(distances) / len(distances) if distances else 0.0
-    assert mean_total_variation(PessimisticModel(graph), truth) == pytest.approx(mean)
+    assert mean_total_variation(ExtremeModels(graph).pessimistic, truth) == pytest.approx(mean)
 
 
 def test_a_pair_never_tried_is_off_by_one_and_every_pair_weighs_alike():
@@ -157,7 +159,7 @@ def test_a_pair_never_tried_is_off_by_one_and_every_pair_weighs_alike():
     )
     seen = {Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(1, 0, 1): 1}
     # Off by a quarter, right, never tried, and an intent never met.
-    found = mean_total_variation(PessimisticModel(learned(seen)), truth)
+    found = mean_total_variation(ExtremeModels(learned(seen)).pessimistic, truth)
     assert found == pytest.approx((0.25 + 0 + 1 + 1) / 4)
 
 
@@ -199,7 +201,9 @@ def formula(graph, sample, weight):
     total = weights = Fraction(0)
     for (s, c, after), count in sample.items():
         tried = sum(n for t, n in sample.items() if (t.before, t.capability) == (s, c))
-        predicted = Fraction(PessimisticModel(graph).predict(s, INTENTS[c]).get(after, 0.0))
+        predicted = Fraction(
+            ExtremeModels(graph).pessimistic.predict(s, INTENTS[c]).get(after, 0.0)
+        )
         share = weight.get((s, c, after), 0)
         total += share * abs(Fraction(count, tried) - predicted)
         weights += share
@@ -209,8 +213,8 @@ def formula(graph, sample, weight):
 @given(TRANSITIONS, TRANSITIONS)
 def test_the_sampled_distance_follows_the_printed_formula_in_both_weightings(seen, sample):
     graph = learned(seen)
-    by_sample = sampled_distance(PessimisticModel(graph), sample)
-    by_learner = sampled_distance(PessimisticModel(graph), sample, seen)
+    by_sample = sampled_distance(ExtremeModels(graph).pessimistic, sample)
+    by_learner = sampled_distance(ExtremeModels(graph).pessimistic, sample, seen)
     for found, weight in ((by_sample, sample), (by_learner, seen)):
         expected = formula(graph, sample, weight)
         assert found == (None if expected is None else pytest.approx(expected))
@@ -219,7 +223,7 @@ def test_the_sampled_distance_follows_the_printed_formula_in_both_weightings(see
 @given(TRANSITIONS, TRANSITIONS)
 def test_the_sampled_distance_is_the_mean_over_single_executions(seen, sample):
     """The twin: every execution of 𝒟′ on its own, uncounted."""
-    model = PessimisticModel(learned(seen))
+    model = ExtremeModels(learned(seen)).pessimistic
     executions = [t for t, count in sample.items() for _ in range(count)]
     gaps = []
     for s, c, after in executions:
@@ -234,14 +238,14 @@ def test_what_was_never_explored_weighs_by_the_sample_and_not_by_the_learner():
     seen = {Transition(0, 0, 1): 10}
     sample = {Transition(0, 0, 1): 3, Transition(2, 1, 3): 1}
     graph = learned(seen)
-    assert sampled_distance(PessimisticModel(graph), sample) == pytest.approx(1 / 4)
-    assert sampled_distance(PessimisticModel(graph), sample, seen) == 0
+    assert sampled_distance(ExtremeModels(graph).pessimistic, sample) == pytest.approx(1 / 4)
+    assert sampled_distance(ExtremeModels(graph).pessimistic, sample, seen) == 0
 
 
 def test_what_the_learner_saw_often_weighs_by_the_learner_and_not_by_the_sample():
     seen = {Transition(0, 0, 1): 90, Transition(0, 0, 0): 10, Transition(2, 1, 3): 1}
     sample = {Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(2, 1, 3): 98}
-    model = PessimisticModel(learned(seen))
+    model = ExtremeModels(learned(seen)).pessimistic
     # Both outcomes of the first pair are off by 0.4; the second pair is right.
     assert sampled_distance(model, sample) == pytest.approx(2 * 0.4 / 100)
     assert sampled_distance(model, sample, seen) == pytest.approx(100 * 0.4 / 101)
@@ -249,7 +253,7 @@ def test_what_the_learner_saw_often_weighs_by_the_learner_and_not_by_the_sample(
 
 @given(TRANSITIONS, TRANSITIONS, st.integers(1, 5))
 def test_the_weightings_agree_where_the_learner_saw_what_is_in_the_sample(seen, sample, times):
-    model = PessimisticModel(learned(seen))
+    model = ExtremeModels(learned(seen)).pessimistic
     same = {transition: times * count for transition, count in sample.items()}
     by_learner = sampled_distance(model, sample, same)
     by_sample = sampled_distance(model, sample)
@@ -259,9 +263,9 @@ def test_the_weightings_agree_where_the_learner_saw_what_is_in_the_sample(seen, 
 def test_there_is_no_distance_where_the_weights_leave_nothing_to_compare():
     graph = learned({Transition(0, 0, 1): 10})
     sample = {Transition(2, 1, 3): 4}
-    assert sampled_distance(PessimisticModel(graph), sample, {}) is None
-    assert sampled_distance(PessimisticModel(graph), {}) is None
-    assert sampled_distance(PessimisticModel(graph), sample) == 1.0
+    assert sampled_distance(ExtremeModels(graph).pessimistic, sample, {}) is None
+    assert sampled_distance(ExtremeModels(graph).pessimistic, {}) is None
+    assert sampled_distance(ExtremeModels(graph).pessimistic, sample) == 1.0
 
 
 # The paper's filter.
@@ -281,8 +285,8 @@ def test_the_filter_drops_the_rules_that_never_achieve_their_intent():
     both = {0b00: 0.25, 0b01: 0.25, 0b10: 0.25, 0b11: 0.25}
     truth = TrueModel(INTENTS, range(4), dict.fromkeys(asked, both))
     reference = Reference.of_truth(truth, WORDS)
-    whole = compare(PessimisticModel(graph), reference)
-    kept = compare(PessimisticModel(graph), reference, achieving_only=True)
+    whole = compare(ExtremeModels(graph).pessimistic, reference)
+    kept = compare(ExtremeModels(graph).pessimistic, reference, achieving_only=True)
     assert whole.successors.tolist() == [2, 1, 1, 0]
     assert kept.successors.tolist() == [2, 0, 0, 0]
     assert kept.predicted[:4].tolist() == whole.predicted[:4].tolist()
@@ -306,7 +310,7 @@ def test_a_pair_that_the_filter_keeps_counts_in_full_where_the_filtered_model_is
         }
         reference = Reference.of_counts(counts, INTENTS, WORDS)
     graph = learned({Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(0b10, 0, 0b10): 5})
-    found = distance(compare(PessimisticModel(graph), reference, achieving_only=True))
+    found = distance(compare(ExtremeModels(graph).pessimistic, reference, achieving_only=True))
     of_five_transitions = (0 + 0 + 0.5 + 0.5 + 1.0) / 5
     of_twelve_executions = (0 + 0 + 2 * 0.5 + 2 * 0.5 + 4 * 1.0) / 12
     expected = of_five_transitions if kind == "truth" else of_twelve_executions
