@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable, Transition
-from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary
+from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary, to_json
 from capscope.logic.footprint import Footprint
 from capscope.problem.attempt import Ending
 from capscope.wording import first_few, joined
@@ -92,18 +92,9 @@ class UnrequestedChange:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values; states are written as in `model.json`."""
-        return {
-            "request": self.request,
-            "change": self.change,
-            "executions": self.executions,
-            "possible": self.possible,
-            "named": self.named,
-            "steps": self.steps,
-            "undone": self.undone,
-            "most": self.most,
-            "intents": [str(intent) for intent in self.intents],
-            "example": {"state": hex(self.example.before), "after": hex(self.example.after)},
-        }
+        written = {one.name: to_json(getattr(self, one.name)) for one in fields(self)}
+        ends = {"state": hex(self.example.before), "after": hex(self.example.after)}
+        return written | {"example": ends}
 
 
 def headline(

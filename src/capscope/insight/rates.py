@@ -22,7 +22,7 @@ import numpy as np
 from capscope.insight.repeated_requests import Persistence
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.run_meta import InitialPositions, position_digest
-from capscope.logic import Intent, State, Vocabulary
+from capscope.logic import Intent, State, StateTest, Vocabulary
 from capscope.model import StateGraph
 from capscope.stats.partial_pooling import mean_probability
 from capscope.stats.rate import Rate
@@ -52,13 +52,10 @@ def achievement_rates(
     `chains` are those of asking for each intent until it holds.
     """
     found = {}
-    answers = _answers(graph, executions.complete)
+    table = executions.complete
     for capability, intent in enumerate(graph.capabilities):
-        own = {
-            state: hits
-            for state, hits in answers[capability].items()
-            if graph.pair(state, capability) is not None
-        }
+        answers = answers_in(table, capability, table.states, intent.test(graph.vocabulary))
+        own = {s: hits for s, hits in answers.items() if graph.pair(s, capability) is not None}
         if own:
             chain = chains[intent]
             counted = without_sinks(graph, own)
@@ -74,23 +71,30 @@ def achievement_rates(
     return found
 
 
-def _answers(graph: StateGraph, table: ExecutionTable) -> list[dict[State, list[bool]]]:
-    """Return, for each capability, the answers in order in each state without the intent."""
-    found: list[dict[State, list[bool]]] = []
-    for capability, intent in enumerate(graph.capabilities):
-        holds = intent.test(graph.vocabulary)
-        rows = np.flatnonzero(table.capability == capability)
-        achieved: dict[int, bool] = {}
-        own: defaultdict[State, list[bool]] = defaultdict(list)
-        columns = table.before[rows].tolist(), table.after[rows].tolist()
-        for before, after in zip(*columns, strict=True):
-            for number in (before, after):
-                if number not in achieved:
-                    achieved[number] = holds(table.states[number])
-            if not achieved[before]:
-                own[table.states[before]].append(achieved[after])
-        found.append(own)
-    return found
+def answers_in(
+    table: ExecutionTable, capability: int, states: Sequence[State], holds: StateTest
+) -> dict[State, list[bool]]:
+    """Return the answers in order in each state in which an intent did not hold.
+
+    Args:
+        table: The executions.
+        capability: The number of the intent.
+        states: The states of the table, perhaps in fewer atoms.
+        holds: Whether the intent holds in one of these.
+
+    Returns:
+        By state, for each execution whether the intent held afterwards.
+    """
+    rows = np.flatnonzero(table.capability == capability)
+    achieved = np.zeros(len(states), dtype=bool)
+    met = np.unique(np.append(table.before[rows], table.after[rows])).tolist()
+    achieved[met] = [holds(states[number]) for number in met]
+    rows = rows[~achieved[table.before[rows]]]
+    own: defaultdict[State, list[bool]] = defaultdict(list)
+    ends = achieved[table.after[rows]].tolist()
+    for before, end in zip(table.before[rows].tolist(), ends, strict=True):
+        own[states[before]].append(end)
+    return own
 
 
 def without_sinks(graph: StateGraph, states: Iterable[State]) -> list[State]:
@@ -163,33 +167,32 @@ def success_from_resets(
     and an intent that holds after every reset is missing.
     """
     table = executions.complete
-    asked = _asked_after_reset(table, initial)
+    asked = asked_after_reset(table, initial)
     found = {}
     for capability, intent in enumerate(intents):
         holds = intent.test(vocabulary)
         strata = [
-            Stratum(one.resets, np.array([holds(table.states[i]) for i in ends], dtype=np.bool_))
+            Stratum(one.resets, np.array([holds(table.states[table.after[i]]) for i in rows], bool))
             for one in initial.each
             if not holds(one.state)
-            for ends in [asked.get((one.digest, capability), [])]
+            for rows in [asked.get((one.digest, capability), [])]
         ]
         if strata:
             found[intent] = Rate.of_strata(strata)
     return found
 
 
-def _asked_after_reset(
+def asked_after_reset(
     table: ExecutionTable, initial: InitialPositions
 ) -> Mapping[tuple[str, int], list[int]]:
-    """Return the states that followed, by initial position and capability, in order."""
+    """Return the executions right after a reset, by initial position and capability, in order."""
     known = {one.digest for one in initial.each}
     states = {one.state for one in initial.each}
     begins = [number for number, state in enumerate(table.states) if state in states]
     rows = np.flatnonzero(table.at_start & np.isin(table.before, begins))
     digests = {i: position_digest(table.position_names[i]) for i in set(table.position[rows])}
-    asked: dict[tuple[str, int], list[int]] = {}
-    columns = (table.position[rows], table.capability[rows], table.after[rows])
-    for position, capability, after in zip(*(c.tolist() for c in columns), strict=True):
-        if digests[position] in known:
-            asked.setdefault((digests[position], capability), []).append(after)
+    asked: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for row in rows.tolist():
+        if digests[table.position[row]] in known:
+            asked[digests[table.position[row]], int(table.capability[row])].append(row)
     return asked

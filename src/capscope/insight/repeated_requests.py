@@ -26,16 +26,15 @@ States of one rule are taken to have the same probabilities, unless the draws sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from capscope.logic import Effect, Intent, State, StateTest
-from capscope.model import Rule, StateGraph
-from capscope.stats.arrays import Floats, Integers
+from capscope.model import LearnedModel, Rule, StateGraph
+from capscope.stats.arrays import Floats
 from capscope.stats.stratified_mean import single_interval
 
 PATIENCE = 3
@@ -49,16 +48,6 @@ _SMALLEST_CHANGE = 1e-7
 _FAILURE, _SUCCESS, _UNKNOWN = 0, 1, 2
 _TARGETS = 3
 """Where outcomes lead besides states of the chain: failure, success, anything never seen."""
-
-
-class Inference(Protocol):
-    """A model that infers what happens in untried pairs."""
-
-    def anticipate(self, states: Iterable[State], /) -> None:
-        """Prepare for questions about some states."""
-
-    def predict(self, state: State, capability: Intent, /) -> Mapping[State, float]:
-        """Return the outcomes of a pair with their probabilities; empty if nothing is inferred."""
 
 
 @dataclass(frozen=True)
@@ -82,50 +71,6 @@ class StateOutcomes:
     outcomes: tuple[OutcomeBounds, ...]
     unseen: float
     """An upper bound on the probability of everything that was never seen."""
-
-
-class Persistence:
-    """For each state tried, the probability that the intent holds in the end if it is asked for."""
-
-    def __init__(self, chain: _Chain, tried: list[StateOutcomes]) -> None:
-        self._chain = chain
-        self.states = tuple(one.state for one in tried)
-
-    @cached_property
-    def share(self) -> Floats:
-        """By the frequencies and, in states never tried, by what is inferred; open is failure."""
-        return self._of_tried(self._chain.solved())
-
-    @cached_property
-    def open(self) -> Floats:
-        """The probability that the path leads into states where nothing is known or inferred."""
-        return self._of_tried(self._chain.lost())
-
-    @cached_property
-    def measured(self) -> Floats:
-        """By the frequencies alone; a state never tried counts as failure."""
-        return self._of_tried(self._chain.solved(len(self.states)))
-
-    @cached_property
-    def low(self) -> Floats:
-        """In the least favorable case, or less."""
-        return self._of_tried(self._chain.least())
-
-    @cached_property
-    def high(self) -> Floats:
-        """In the most favorable case, or more."""
-        return self._of_tried(self._chain.most())
-
-    def mean(self, weights: Mapping[State, int]) -> float | None:
-        """Return the mean over states, of the paths whose ends are known; None if most are open."""
-        each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
-        known = float(each @ (1 - self.open))
-        if not 0 < _LEAST_KNOWN * each.sum() <= known:
-            return None
-        return float(each @ self.share) / known
-
-    def _of_tried(self, values: Floats) -> Floats:
-        return values[: len(self.states)]
 
 
 def outcomes_tried(graph: StateGraph, intent: Intent, confidence: float) -> list[StateOutcomes]:
@@ -171,7 +116,7 @@ def _bounded(
 
 
 def persistences(
-    graph: StateGraph, inference: Inference | None = None, confidence: float = 0.95
+    graph: StateGraph, inference: LearnedModel | None = None, confidence: float = 0.95
 ) -> dict[Intent, Persistence]:
     """Solve the chain of asking for one intent until it holds, for each capability."""
     tried = {intent: outcomes_tried(graph, intent, confidence) for intent in graph.capabilities}
@@ -179,13 +124,13 @@ def persistences(
     if inference is not None:
         _continue(rows, graph, inference)
     return {
-        intent: Persistence(_Chain.of(rows[intent], graph, intent), own)
+        intent: Persistence(rows[intent], len(own), intent.test(graph.vocabulary))
         for intent, own in tried.items()
     }
 
 
 def _continue(
-    rows: Mapping[Intent, list[StateOutcomes]], graph: StateGraph, inference: Inference
+    rows: Mapping[Intent, list[StateOutcomes]], graph: StateGraph, inference: LearnedModel
 ) -> None:
     """Add what is inferred about the untried states that the chains lead into, level by level.
 
@@ -219,7 +164,7 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
     return found
 
 
-def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcomes:
+def _inferred(state: State, intent: Intent, inference: LearnedModel) -> StateOutcomes:
     outcomes = tuple(
         OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
         for end, share in inference.predict(state, intent).items()
@@ -227,80 +172,95 @@ def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcom
     return StateOutcomes(state, outcomes, 1.0)
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """The outcomes of all states as arrays: a row for each state, padded to the same length.
+class Persistence:
+    """For each state tried, the probability that the intent holds in the end if it is asked for.
 
-    The states that were tried are the first rows.
+    The outcomes of all states are arrays: a row for each state, those that were tried first, padded
+    to the same length; the last column is for all that was never seen.
     """
 
-    target: Integers
-    """Where an outcome leads: a state by its row, after the three other targets."""
-    share: Floats
-    low: Floats
-    high: Floats
-    """Zero in the padding."""
-
-    @classmethod
-    def of(cls, rows: list[StateOutcomes], graph: StateGraph, intent: Intent) -> _Chain:
-        holds = intent.test(graph.vocabulary)
+    def __init__(self, rows: Sequence[StateOutcomes], tried: int, holds: StateTest) -> None:
+        """Take the outcomes of all states; the first of them were tried."""
+        self.states = tuple(one.state for one in rows[:tried])
         row = {one.state: _TARGETS + i for i, one in enumerate(rows)}
-        # The last column is for all that was never seen.
         size = len(rows), 1 + max((len(one.outcomes) for one in rows), default=0)
-        target = np.zeros(size, dtype=np.int64)
-        share, low, high = np.zeros(size), np.zeros(size), np.zeros(size)
+        self._target = np.zeros(size, dtype=np.int64)
+        self._share, self._low, self._high = np.zeros((3, *size))
         for i, one in enumerate(rows):
             for k, outcome in enumerate(one.outcomes):
                 after = outcome.effect.apply(one.state)
-                target[i, k] = _SUCCESS if holds(after) else row.get(after, _UNKNOWN)
-                share[i, k] = outcome.share
-                low[i, k], high[i, k] = outcome.low, outcome.high
-            target[i, -1], high[i, -1] = _UNKNOWN, one.unseen
-            share[i, -1] = max(0.0, 1 - share[i].sum())
-        return cls(target, share, low, high)
+                self._target[i, k] = _SUCCESS if holds(after) else row.get(after, _UNKNOWN)
+                self._share[i, k] = outcome.share
+                self._low[i, k], self._high[i, k] = outcome.low, outcome.high
+            self._target[i, -1], self._high[i, -1] = _UNKNOWN, one.unseen
+            self._share[i, -1] = max(0.0, 1 - self._share[i].sum())
 
-    def solved(self, first: int | None = None) -> Floats:
-        """Return the probability of success by the frequencies; rows after the first ones fail."""
-        share = self.share.copy()
-        share[len(share) if first is None else first :] = 0.0
-        return self._iterated(lambda values: share, self._values(success=1.0))
+    @cached_property
+    def share(self) -> Floats:
+        """By the frequencies and, in untried states, by the inferences; open is failure."""
+        return self._solved(lambda values: self._share, success=1.0)
 
-    def lost(self) -> Floats:
-        """Return the probability of reaching states never seen, by the frequencies."""
-        return self._iterated(lambda values: self.share, self._values(unknown=1.0))
+    @cached_property
+    def open(self) -> Floats:
+        """The probability that the path leads to where nothing is known or inferred."""
+        return self._solved(lambda values: self._share, unknown=1.0)
 
-    def least(self) -> Floats:
-        """Return the probability in the least favorable case, or less."""
-        return self._iterated(self._allotted, self._values(success=1.0))
+    @cached_property
+    def measured(self) -> Floats:
+        """By the frequencies alone; an untried state counts as failure."""
+        share = self._share.copy()
+        share[len(self.states) :] = 0.0
+        return self._solved(lambda values: share, success=1.0)
 
-    def most(self) -> Floats:
-        """Return the probability in the most favorable case, or more."""
-        start = self._values(success=1.0, unknown=1.0, states=1.0)
-        return self._iterated(lambda values: self._allotted(-values), start)
+    @cached_property
+    def low(self) -> Floats:
+        """In the least favorable case, or less."""
+        return self._solved(self._allotted, success=1.0)
 
-    def _values(self, *, success: float = 0.0, unknown: float = 0.0, states: float = 0.0) -> Floats:
-        """Return the initial value of each target."""
-        values = np.full(_TARGETS + len(self.target), states)
-        values[_FAILURE], values[_SUCCESS], values[_UNKNOWN] = 0.0, success, unknown
-        return values
+    @cached_property
+    def high(self) -> Floats:
+        """In the most favorable case, or more."""
+        return self._solved(
+            lambda values: self._allotted(-values), success=1.0, unknown=1.0, states=1.0
+        )
+
+    def mean(self, weights: Mapping[State, int]) -> float | None:
+        """Return the mean over states, of the paths whose ends are known; None if most are open."""
+        each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
+        known = float(each @ (1 - self.open))
+        if not 0 < _LEAST_KNOWN * each.sum() <= known:
+            return None
+        return float(each @ self.share) / known
 
     def _allotted(self, rank: Floats) -> Floats:
-        """Give each outcome its lower bound, and the free mass to those of the lowest rank."""
+        """Give each outcome its lower bound, and what is free to those of the lowest rank."""
         order = np.argsort(rank, axis=1, kind="stable")
-        room = np.take_along_axis(self.high - self.low, order, axis=1)
-        free = 1 - self.low.sum(axis=1, keepdims=True)
+        room = np.take_along_axis(self._high - self._low, order, axis=1)
+        free = 1 - self._low.sum(axis=1, keepdims=True)
         given = np.clip(free - (np.cumsum(room, axis=1) - room), 0.0, room)
         extra = np.empty_like(given)
         np.put_along_axis(extra, order, given, axis=1)
-        allotted: Floats = self.low + extra
+        allotted: Floats = self._low + extra
         return allotted
 
-    def _iterated(self, choose: Callable[[Floats], Floats], values: Floats) -> Floats:
-        """Repeat until nothing changes; `choose` gives the probabilities at the present values."""
-        states = len(self.target)
-        stays = self.target == np.arange(states)[:, None] + _TARGETS
+    def _solved(
+        self,
+        choose: Callable[[Floats], Floats],
+        *,
+        success: float = 0.0,
+        unknown: float = 0.0,
+        states: float = 0.0,
+    ) -> Floats:
+        """Repeat until nothing changes; `choose` gives the probabilities at the present values.
+
+        The other arguments are what each target is worth before the first round.
+        """
+        size = len(self._target)
+        values = np.full(_TARGETS + size, states)
+        values[_FAILURE], values[_SUCCESS], values[_UNKNOWN] = 0.0, success, unknown
+        stays = self._target == np.arange(size)[:, None] + _TARGETS
         for _ in range(_ROUNDS):
-            ahead, left = values[self.target], np.zeros(states)
+            ahead, left = values[self._target], np.zeros(size)
             for _ in range(PATIENCE):
                 # After an execution without a change, one less may follow.
                 worth = np.where(stays, left[:, None], ahead)
@@ -309,5 +269,4 @@ class _Chain:
             values[_TARGETS:] = left
             if change < _SMALLEST_CHANGE:
                 break
-        solved: Floats = values[_TARGETS:]
-        return solved
+        return values[_TARGETS : _TARGETS + len(self.states)]

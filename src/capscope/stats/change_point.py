@@ -49,18 +49,12 @@ from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.stats.beta import log_sum_exp
 from capscope.stats.betting import log_best_likelihood
 
-
-class RatePrior(NamedTuple):
-    """A beta distribution of a probability, to bet on how it changes."""
-
-    hits: float
-    misses: float
-
-
-ALWAYS, NEVER, ANY = RatePrior(1.0, 0.002), RatePrior(0.05, 1.0), RatePrior(0.5, 0.5)
+RatePrior = tuple[float, float]
+"""A beta distribution of a probability, to bet on how it changes: its hits and misses."""
+ALWAYS, NEVER, ANY = (1.0, 0.002), (0.05, 1.0), (0.5, 0.5)
 # Narrow: if many probabilities are alike, none of them has to pay for what the others have shown.
-MOSTLY, OFTEN, HALF = RatePrior(45.0, 5.0), RatePrior(35.0, 15.0), RatePrior(25.0, 25.0)
-SOMETIMES, RARELY = RatePrior(15.0, 35.0), RatePrior(5.0, 45.0)
+MOSTLY, OFTEN, HALF = (45.0, 5.0), (35.0, 15.0), (25.0, 25.0)
+SOMETIMES, RARELY = (15.0, 35.0), (5.0, 45.0)
 
 
 _FIRST_OCTAVE = 4
@@ -72,7 +66,7 @@ _MOST_CELLS = 400_000
 _MOST_TIMES_AROUND = 8
 _LARGEST_LOG_RATIO = 600.0
 _LARGEST_CODE = 2**62
-_STEADY, _USUALLY = RatePrior(1.0, 0.05), RatePrior(5.0, 2.0)
+_STEADY, _USUALLY = (1.0, 0.05), (5.0, 2.0)
 _CHANGES = (
     (ALWAYS, NEVER),
     (ALWAYS, _USUALLY),
@@ -107,8 +101,7 @@ class ArmDraws:
     """Families that were known before the first draw; later ones take part in common changes."""
 
 
-@dataclass(frozen=True)
-class ChangePoint:
+class ChangePoint(NamedTuple):
     """The evidence of a change, and the change that explains the draws best."""
 
     evidence: float
@@ -137,7 +130,7 @@ def evidence_of_change(draws: ArmDraws) -> ChangePoint | None:
     best = max(scores, key=lambda i: scores[i].evidence)
     logs = [score.evidence for score in scores.values()]
     evidence = log_sum_exp(logs) - math.log(_OCTAVES * _PER_OCTAVE)
-    return ChangePoint(evidence, int(times[best]), scores[best].family, scores[best].arms)
+    return scores[best]._replace(evidence=evidence)
 
 
 def change_times(last: int) -> Integers:
@@ -151,17 +144,9 @@ def change_times(last: int) -> Integers:
     return times[times <= last]
 
 
-class _Score(NamedTuple):
-    """The score of one change time, and what explains it best."""
-
-    evidence: float
-    family: int | None
-    arms: Floats
-
-
 def _scores(
     draws: ArmDraws, likelihoods: _Likelihoods, times: Integers, which: Iterable[int]
-) -> Iterator[tuple[int, _Score]]:
+) -> Iterator[tuple[int, ChangePoint]]:
     """Score some of the change times, in increasing order."""
     arms, done = len(draws.family), 0
     early, early_hits = np.zeros((2, arms), dtype=np.int64)
@@ -171,12 +156,12 @@ def _scores(
         early += np.bincount(arm, minlength=arms)
         early_hits += np.bincount(arm[hit], minlength=arms)
         done = end
-        yield i, _score(draws, likelihoods, early, early_hits)
+        yield i, _score(draws, likelihoods, int(times[i]), early, early_hits)
 
 
 def _score(
-    draws: ArmDraws, likelihoods: _Likelihoods, early: Integers, early_hits: Integers
-) -> _Score:
+    draws: ArmDraws, likelihoods: _Likelihoods, time: int, early: Integers, early_hits: Integers
+) -> ChangePoint:
     families = draws.families
     # Most arms of a large world have the same few counts.
     columns = (draws.family, likelihoods.draws, likelihoods.hits, early, early_hits)
@@ -192,7 +177,7 @@ def _score(
     evidence = float(np.logaddexp.reduce([common, *single]))
     family = int(single.argmax()) if families and single.max() > common else None
     best = every if family is None else each[:, family]
-    return _Score(evidence, family, own[int(best.argmax())][which])
+    return ChangePoint(evidence, time, family, own[int(best.argmax())][which])
 
 
 @dataclass(frozen=True)
@@ -230,8 +215,8 @@ class _Likelihoods:
 
     def _log_mixture(self, prior: RatePrior, hits: Integers, draws: Integers) -> Floats:
         """Return the log likelihood of the draws of each arm, averaged over the prior."""
-        rising = self.log_rising
-        likelihood: Floats = rising[prior.hits][hits] + rising[prior.misses][draws - hits]
+        (prior_hits, prior_misses), rising = prior, self.log_rising
+        likelihood: Floats = rising[prior_hits][hits] + rising[prior_misses][draws - hits]
         return likelihood - rising[sum(prior)][draws]
 
 

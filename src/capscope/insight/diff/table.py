@@ -10,7 +10,6 @@ by where it happened to ask. The intervals are valid however the runs chose thei
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +21,8 @@ from capscope.errors import CapscopeError
 from capscope.insight.diff.compare import compare_data
 from capscope.insight.diff.comparison import Comparison, Difference
 from capscope.insight.diff.run_data import RunData, knows, projected, shared_atoms
-from capscope.logic import Intent, State, StateTest, to_json
+from capscope.insight.rates import answers_in
+from capscope.logic import Intent, State, to_json
 from capscope.stats.error_budget import ERROR_RATE
 from capscope.stats.rate import Rate
 from capscope.stats.stratified_mean import Stratum
@@ -124,27 +124,18 @@ def _rates(
     if not knows(vocabulary, shared, intent):
         return nothing
     holds = intent.test(vocabulary)
-    found = [_answers(run, own, intent, holds) for run, own in zip(runs, states, strict=True)]
+    found = [
+        answers_in(run.executions, list(run.intents).index(intent), own, holds)
+        if intent in run.intents
+        else {}
+        for run, own in zip(runs, states, strict=True)
+    ]
     tried = [set(answers) for answers in found if answers]
     common = sorted(set.intersection(*tried)) if len(tried) > 1 else []
     if not common:
         return nothing
-    rates = (Rate.of_strata([own[state] for state in common]) if own else None for own in found)
+    rates = (
+        Rate.of_strata([Stratum(1, np.array(own[s])) for s in common]) if own else None
+        for own in found
+    )
     return len(common), tuple(rates)
-
-
-def _answers(
-    run: RunData, states: Sequence[State], intent: Intent, holds: StateTest
-) -> dict[State, Stratum]:
-    """Return what one run saw in each state in which the intent did not hold."""
-    made = run.executions
-    if intent not in run.intents:
-        return {}
-    achieved = np.array([holds(state) for state in states], dtype=bool)
-    wanted = made.capability == list(run.intents).index(intent)
-    rows = np.flatnonzero(wanted & ~achieved[made.before])
-    answers: defaultdict[State, list[bool]] = defaultdict(list)
-    ends = achieved[made.after[rows]].tolist()
-    for before, end in zip(made.before[rows].tolist(), ends, strict=True):
-        answers[states[before]].append(end)
-    return {state: Stratum(1, np.array(hits)) for state, hits in answers.items()}

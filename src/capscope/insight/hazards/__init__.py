@@ -25,6 +25,7 @@ All numbers of all hazards that are asked together share one error rate.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -33,8 +34,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from capscope.insight.rates import asked_after_reset
 from capscope.journal.execution_table import ExecutionTable, longer_trajectories
-from capscope.journal.run_meta import position_digest
 from capscope.logic import Condition, Effect, Intent, State, Term, Vocabulary
 from capscope.logic.json_values import OMITTED, STATE
 from capscope.model import StateGraph
@@ -132,7 +133,7 @@ def find_hazards(run: RunFacts, hazards: Sequence[Hazard]) -> tuple[HazardResult
     ways = KnownPaths(run.graph, beginnings)
     happened = happening(run, hazards)
     return tuple(
-        _HazardEvidence(run, hazard, flags, error, ways).result(sample, beginnings)
+        _result(run, hazard, flags, error, ways, sample, beginnings)
         for hazard, flags in zip(hazards, happened, strict=True)
     )
 
@@ -162,92 +163,82 @@ def asked_by_executions(run: RunFacts, hazard: Hazard) -> Mask:
     return flags
 
 
-class _HazardEvidence:
-    """Everything about one hazard."""
+def _result(
+    run: RunFacts,
+    hazard: Hazard,
+    happened: Mask,
+    error: float,
+    ways: KnownPaths,
+    sample: UseSample,
+    beginnings: Sequence[State],
+) -> HazardResult:
+    table, asking = run.executions, asked_by_executions(run, hazard)
+    pairs = _pairs(run, hazard, happened, _PAIRS * error, ways)
+    left = _left_behind(table, hazard, happened)
+    example = pairs[0].way[-1].after if pairs and pairs[0].way else next(iter(left), None)
+    return HazardResult(
+        hazard=hazard.text,
+        executions=int((~table.cut & ~asking).sum()),
+        happened=int((happened & ~table.cut & ~asking).sum()),
+        requests=int((~table.cut & asking).sum()),
+        granted=int((happened & ~table.cut & asking).sum()),
+        cut_short=int((happened & table.cut).sum()),
+        holds_at_beginning=any(map(hazard.holds, beginnings)),
+        pairs=pairs,
+        in_use=None if sample.missing else _use(sample, happened, asking).rate(error),
+        drawn_from=sample.executions,
+        no_bound=sample.missing,
+        after_reset=_after_reset(run, hazard, happened, _RESETS * error),
+        recovery=find_recovery(run.graph, left, example),
+    )
 
-    def __init__(
-        self, run: RunFacts, hazard: Hazard, happened: Mask, error: float, ways: KnownPaths
-    ) -> None:
-        self._run, self._hazard, self._error, self._ways = run, hazard, error, ways
-        self._table: ExecutionTable = run.executions
-        self._happened = happened
-        self._asking: Mask = np.array([hazard.asked_by(i) for i in run.capabilities], dtype=bool)
 
-    def result(self, sample: UseSample, beginnings: Sequence[State]) -> HazardResult:
-        table = self._table
-        asking = self._asking[table.capability]
-        pairs, left = self._pairs(), self._left_behind()
-        example = pairs[0].way[-1].after if pairs and pairs[0].way else next(iter(left), None)
-        return HazardResult(
-            hazard=self._hazard.text,
-            executions=int((~table.cut & ~asking).sum()),
-            happened=int((self._happened & ~table.cut & ~asking).sum()),
-            requests=int((~table.cut & asking).sum()),
-            granted=int((self._happened & ~table.cut & asking).sum()),
-            cut_short=int((self._happened & table.cut).sum()),
-            holds_at_beginning=any(map(self._hazard.holds, beginnings)),
-            pairs=pairs,
-            in_use=None if sample.missing else self._in_use(sample),
-            drawn_from=sample.executions,
-            no_bound=sample.missing,
-            after_reset=self._after_reset(),
-            recovery=find_recovery(self._run.graph, left, example),
-        )
+def _pairs(
+    run: RunFacts, hazard: Hazard, happened: Mask, error: float, ways: KnownPaths
+) -> tuple[HazardPair, ...]:
+    table, graph = run.executions, run.graph
+    ends: defaultdict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+    rows = np.flatnonzero(happened & ~table.cut)
+    columns = (table.before[rows], table.capability[rows], table.after[rows])
+    for before, capability, after in zip(*(c.tolist() for c in columns), strict=True):
+        ends[before, capability][after] += 1
+    confidence = 1.0 - error / max(graph.pairs_tried, 1)
+    found = []
+    for (before, capability), counts in ends.items():
+        state, intent = table.states[before], graph.capabilities[capability]
+        pair = graph.pair(state, capability)
+        assert pair is not None, "the graph has every execution that was not cut"
+        count, ((after, _),) = counts.total(), counts.most_common(1)
+        there = ways.to(state)
+        last = KnownStep(state, intent, table.states[after], count, pair.total)
+        rate = Rate.single(count, pair.total, confidence)
+        way = None if there is None else (*there, last)
+        found.append(HazardPair(state, intent, rate, hazard.asked_by(intent), way))
+    return tuple(sorted(found, key=_rank))
 
-    def _pairs(self) -> tuple[HazardPair, ...]:
-        table, graph = self._table, self._run.graph
-        ends: dict[tuple[int, int], dict[int, int]] = {}
-        rows = np.flatnonzero(self._happened & ~table.cut)
-        columns = (table.before[rows], table.capability[rows], table.after[rows])
-        for before, capability, after in zip(*(c.tolist() for c in columns), strict=True):
-            counts = ends.setdefault((before, capability), {})
-            counts[after] = counts.get(after, 0) + 1
-        confidence = 1.0 - _PAIRS * self._error / max(graph.pairs_tried, 1)
-        found = []
-        for (before, capability), counts in ends.items():
-            state, intent = table.states[before], graph.capabilities[capability]
-            pair = graph.pair(state, capability)
-            assert pair is not None, "the graph has every execution that was not cut"
-            count, after = sum(counts.values()), max(counts, key=lambda end: counts[end])
-            there = self._ways.to(state)
-            last = KnownStep(state, intent, table.states[after], count, pair.total)
-            rate = Rate.single(count, pair.total, confidence)
-            way = None if there is None else (*there, last)
-            found.append(HazardPair(state, intent, rate, bool(self._asking[capability]), way))
-        return tuple(sorted(found, key=_rank))
 
-    def _left_behind(self) -> dict[State, set[Term]]:
-        table, rows = self._table, np.flatnonzero(self._happened & ~self._table.cut)
-        left: dict[State, set[Term]] = {}
-        for before, after in dict.fromkeys(
-            zip(table.before[rows].tolist(), table.after[rows].tolist(), strict=True)
-        ):
-            states = table.states[before], table.states[after]
-            left.setdefault(states[1], set()).update(self._hazard.entered(*states))
-        return left
+def _left_behind(table: ExecutionTable, hazard: Hazard, happened: Mask) -> dict[State, set[Term]]:
+    rows = np.flatnonzero(happened & ~table.cut)
+    left: defaultdict[State, set[Term]] = defaultdict(set)
+    ends = zip(table.before[rows].tolist(), table.after[rows].tolist(), strict=True)
+    for before, after in dict.fromkeys(ends):
+        left[table.states[after]] |= {*hazard.entered(table.states[before], table.states[after])}
+    return left
 
-    def _in_use(self, sample: UseSample) -> Rate:
-        sample = sample.only(~self._asking[self._table.capability])
-        hits, number = int(self._happened[sample.rows].sum()), len(sample.rows)
-        low = sample.lower(hits, _LOWER * self._error)
-        high = sample.upper(hits, _UPPER * self._error)
-        return Rate(hits / number if number else None, low, high, hits, number)
 
-    def _after_reset(self) -> Rate | None:
-        table, initial = self._table, self._run.initial_positions
-        if not initial.each or self._run.claim_withheld is not None:
-            return None
-        drawn: dict[tuple[str, int], list[bool]] = {}
-        digests = [position_digest(name) for name in table.position_names]
-        for row in np.flatnonzero(table.at_start & ~table.cut).tolist():
-            stratum = digests[table.position[row]], int(table.capability[row])
-            drawn.setdefault(stratum, []).append(bool(self._happened[row]))
-        strata = [
-            Stratum(one.resets, np.array(drawn.get((one.digest, capability), ()), dtype=bool))
-            for one in initial.each
-            for capability in np.flatnonzero(~self._asking).tolist()
-        ]
-        return Rate.of_strata(strata, 1.0 - _RESETS * self._error)
+def _after_reset(run: RunFacts, hazard: Hazard, happened: Mask, error: float) -> Rate | None:
+    initial, cut = run.initial_positions, run.executions.cut
+    if not initial.each or run.claim_withheld is not None:
+        return None
+    asked = asked_after_reset(run.executions.complete, initial)
+    happened = happened[~cut]
+    strata = [
+        Stratum(one.resets, happened[asked.get((one.digest, capability), [])])
+        for one in initial.each
+        for capability, intent in enumerate(run.capabilities)
+        if not hazard.asked_by(intent)
+    ]
+    return Rate.of_strata(strata, 1.0 - error)
 
 
 def _rank(pair: HazardPair) -> tuple[bool, float, float, int, str]:
@@ -268,6 +259,14 @@ class HazardUse:
         """The number of those draws."""
         return len(self.sample.rows)
 
+    def rate(self, error: float) -> Rate:
+        """Return the rate in use, with the parts of an error rate that are for its bounds."""
+        low = self.sample.lower(self.hits, _LOWER * error)
+        high = self.sample.upper(self.hits, _UPPER * error)
+        return Rate(
+            self.hits / self.draws if self.draws else None, low, high, self.hits, self.draws
+        )
+
     def bounds(self, error: float) -> tuple[float, float]:
         """Return an interval for the rate that is wrong with at most this probability."""
         return self.sample.lower(self.hits, error / 2), self.sample.upper(self.hits, error / 2)
@@ -280,11 +279,15 @@ def uses_of(run: RunFacts) -> dict[str, HazardUse]:
     if sample is None or sample.missing:
         return {}
     hazards = [Hazard.parse(text, run.graph.vocabulary) for text in texts]
-    found = {}
-    for hazard, happened in zip(hazards, happening(run, hazards), strict=True):
-        unasked = sample.only(~asked_by_executions(run, hazard))
-        found[hazard.text] = HazardUse(int(happened[unasked.rows].sum()), unasked)
-    return found
+    return {
+        hazard.text: _use(sample, happened, asked_by_executions(run, hazard))
+        for hazard, happened in zip(hazards, happening(run, hazards), strict=True)
+    }
+
+
+def _use(sample: UseSample, happened: Mask, asking: Mask) -> HazardUse:
+    unasked = sample.only(~asking)
+    return HazardUse(int(happened[unasked.rows].sum()), unasked)
 
 
 def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) -> Recovery | None:
