@@ -81,22 +81,20 @@ def test_no_conjunction_of_two_literals_is_better_than_the_one_found(seed):
         assert naive == -math.inf
     else:
         assert found.evidence >= naive - 1e-9
-        if len(found.when_low.term) < 3:
+        if len(found.when.term) < 3:
             assert found.evidence == pytest.approx(naive)
 
 
 def test_the_literal_behind_a_drop_is_found():
     split = best_split(trials(lambda s: 0.4 if s & 1 else 0.8), 5.0)
-    assert split.when_low == Clause((literal("p()"),))
-    assert split.when_high == Clause((literal("not p()"),))
-    assert split.low.rate.estimate < 0.5 < split.high.rate.estimate
-    assert split.low.rate.states == split.high.rate.states == 8
+    assert split.when == Clause((literal("not p()"),))
+    assert split.rows.rate.estimate > 0.5
+    assert split.rows.rate.states == 8
 
 
 def test_a_conjunction_is_named_where_one_literal_is_not_enough():
     split = best_split(trials(lambda s: 0.1 if s & 0b11 == 0b11 else 0.9), 5.0)
-    assert split.when_low == Clause((literal("p()"), literal("q()")))
-    assert str(split.when_high) == "unless p() and q()"
+    assert str(split.when) == "unless p() and q()"
 
 
 def test_equal_odds_give_no_split_that_reaches_the_threshold():
@@ -144,5 +142,5 @@ def test_states_that_differ_without_a_reason_hardly_ever_give_a_condition():
 
 def test_the_interval_of_a_rate_makes_up_for_the_choice_of_the_condition():
     split = best_split(trials(lambda s: 0.4 if s & 1 else 0.8), 5.0)
-    assert split.low.selected_from == split.high.selected_from > 1
+    assert split.rows.selected_from > 1
     assert counts_of([(0, 0, 10, 20)], WORDS).selected_from == 1

@@ -4,8 +4,8 @@ All names come from run directories, so every line is sanitized.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, zip_longest
 from string import ascii_uppercase
 from typing import Any
 
@@ -78,23 +78,16 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield from hazard_sentences(comparison)
     yield verdict(comparison)
     for change, differences in groupby(comparison.differences, key=lambda d: d.change):
-        yield ""
-        yield f"{change}"
-        for difference in differences:
-            yield from (f"  {line}" for line in difference_lines(difference))
-    if comparison.suspected:
-        yield ""
-        yield SUSPECTED
-        yield from (f"  {line}" for one in comparison.suspected for line in suspected_lines(one))
+        yield from _section(
+            str(change), (line for d in differences for line in difference_lines(d))
+        )
+    shown = [line for one in comparison.suspected for line in suspected_lines(one)]
+    yield from _section(SUSPECTED, shown)
     suspected, others = split_changes(comparison)
-    if suspected:
-        yield ""
-        yield f"{NEW_SUSPECTED}: {NEW_SUSPECTED_NOTE}"
-        yield from (f"  {new_change_sentence(one)}" for one in suspected)
-    if others:
-        yield ""
-        yield NEW_BY_CHANCE
-        yield from (f"  {new_change_sentence(one)}" for one in others)
+    yield from _section(
+        f"{NEW_SUSPECTED}: {NEW_SUSPECTED_NOTE}", map(new_change_sentence, suspected)
+    )
+    yield from _section(NEW_BY_CHANCE, map(new_change_sentence, others))
     yield ""
     if unsuspected := [one for one in comparison.unchanged if not one.suspected]:
         yield unchanged_sentence(unsuspected)
@@ -103,6 +96,13 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
     yield ""
     yield f"error rate {comparison.error_rate:g}. {TEST}"
+
+
+def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield a heading and its lines; nothing if there are none."""
+    for number, line in enumerate(lines):
+        yield from () if number else ("", heading)
+        yield f"  {line}"
 
 
 def split_changes(comparison: Comparison) -> tuple[list[NewChange], list[NewChange]]:
@@ -303,22 +303,15 @@ def run_names(table: RunTable) -> list[str]:
 
 def table_lines(table: RunTable) -> Iterator[str]:
     """Describe several runs."""
-    names = run_names(table)
-    for name, run in zip(names, table.runs, strict=True):
+    for name, run in zip(run_names(table), table.runs, strict=True):
         yield from wrapped(f"{name}: {run_text(run)}", "", "")
-    yield ""
-    yield from wrapped(TABLE_RATES, "", "")
-    yield ""
+    yield from ("", *wrapped(TABLE_RATES, "", ""), "")
     yield from _aligned([headings(table), *(row_cells(row) for row in table.rows)])
-    yield ""
-    yield from wrapped(MARKS, "", "")
-    yield ""
+    yield from ("", *wrapped(MARKS, "", ""), "")
     for sentence in comparison_sentences(table):
         yield from wrapped(sentence, "", "  ")
-    yield ""
-    yield from wrapped(
-        f"error rate {table.error_rate:g} for all of these comparisons. {TEST}", "", ""
-    )
+    error_rate = f"error rate {table.error_rate:g} for all of these comparisons. {TEST}"
+    yield from ("", *wrapped(error_rate, "", ""))
 
 
 def headings(table: RunTable) -> list[str]:
@@ -333,16 +326,16 @@ def row_cells(row: TableRow) -> list[str]:
     for rate, changes in zip(row.rates, row.changes, strict=True):
         known = rate.brief if rate else _UNKNOWN
         cells.append(" ".join([known, *map(_mark, changes)]))
-    return [*cells, "; ".join(_kind(change) for change in row.overall)]
+    return [*cells, "; ".join(f"{change.change}{_partly(change)}" for change in row.overall)]
 
 
 def _mark(change: Difference) -> str:
     mark = LOWER if change.change in _LESS else HIGHER
-    return mark + (PARTLY if change.where.elsewhere else "")
+    return mark + _partly(change)
 
 
-def _kind(change: Difference) -> str:
-    return f"{change.change}{PARTLY if change.where.elsewhere else ''}"
+def _partly(change: Difference) -> str:
+    return PARTLY if change.where.elsewhere else ""
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -357,15 +350,10 @@ def comparison_sentences(table: RunTable) -> Iterator[str]:
     names = run_names(table)
     for i, step in enumerate(table.steps, start=1):
         yield f"{names[i]} against {names[i - 1]}: {verdict(step)}"
-    yield f"{names[-1]} against {names[0]}: {verdict(table.overall)}{_details(table.overall)}"
+    unknown = len(table.overall.unknown)
+    details = f"; {counted(unknown, 'capability')} could not be compared" if unknown else ""
+    yield f"{names[-1]} against {names[0]}: {verdict(table.overall)}{details}"
     for difference in table.overall.differences:
         yield f"  {difference.change}: {heading(difference)}"
     for new in table.overall.suspected_changes:
         yield f"  {NEW_SUSPECTED}: {new_change_sentence(new)}"
-
-
-def _details(comparison: Comparison) -> str:
-    unknown = len(comparison.unknown)
-    if not unknown:
-        return ""
-    return f"; {counted(unknown, 'capability')} could not be compared"

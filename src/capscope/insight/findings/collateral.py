@@ -21,7 +21,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,12 +47,8 @@ _SEVERAL = 3
 """Executions of one request from which on they must agree with the others."""
 
 
-@dataclass(frozen=True)
-class _CollateralQuestion:
-    """Requests that differ in objects only, and a change of other objects that some made."""
-
-    capabilities: tuple[int, ...]
-    shape: Shape
+_Question = tuple[tuple[int, ...], Shape]
+"""Requests that differ in objects only, and a change of other objects that some made."""
 
 
 def find_collateral(
@@ -73,7 +69,7 @@ COLLATERAL = FindingKind(
 )
 
 
-def _questions(context: FindingContext) -> Iterator[_CollateralQuestion]:
+def _questions(context: FindingContext) -> Iterator[_Question]:
     """Yield each change of other objects that a pair made, and did without by a part of the rest.
 
     Another path to the intent may change other objects and is not a slip.
@@ -95,7 +91,7 @@ def _questions(context: FindingContext) -> Iterator[_CollateralQuestion]:
                     own |= shapes_of_more - _shapes(context, footprint, less)
     for form, capabilities in forms.items():
         for shape in sorted(shapes[form]):
-            yield _CollateralQuestion(tuple(capabilities), shape)
+            yield tuple(capabilities), shape
 
 
 def _shapes(context: FindingContext, footprint: Footprint, effect: Effect) -> frozenset[Shape]:
@@ -103,49 +99,49 @@ def _shapes(context: FindingContext, footprint: Footprint, effect: Effect) -> fr
     return footprint.shapes(context.exactly_one.without_implied(beyond))
 
 
-def _answer(
-    context: FindingContext, question: _CollateralQuestion, threshold: float
-) -> Finding | None:
+def _answer(context: FindingContext, question: _Question, threshold: float) -> Finding | None:
+    capabilities, changed = question
     counts = _counts(context, question)
     hits, draws = counts.pooled
     if not hits:
         return None
-    own = len(context.footprints[question.capabilities[0]].own_atoms)
+    own = len(context.footprints[capabilities[0]].own_atoms)
     when, inside = _condition(counts, own)
     if evidence_above(*inside.pooled, LEAST_RATE) - price(1, inside.selected_from) < threshold:
         when, inside = (), counts
         if evidence_above(hits, draws, LEAST_RATE) < threshold:
             return None
-    if not _avoidable(context, question, inside):
+    if not _avoidable(context, changed, inside):
         return None
-    return _finding(context, question, counts, inside, when)
+    return _finding(context, changed, counts, inside, when)
 
 
-def _counts(context: FindingContext, question: _CollateralQuestion) -> EventCounts:
+def _counts(context: FindingContext, question: _Question) -> EventCounts:
     """Count for each pair how often some other object changed.
 
     Features are the atoms about the intent's own objects, and those about objects of other types.
     """
+    capabilities, changed = question
     pairs: list[tuple[int, State]] = []
     rows: list[tuple[int, int]] = []
     bits: list[tuple[bool, ...]] = []
-    for capability in question.capabilities:
+    for capability in capabilities:
         footprint = context.footprints[capability]
         fair = context.once(fair_states)(capability)
         for node, pair in context.tried[capability]:
             # A request that can do nothing, like one about a mail that is gone, is not a contrast.
-            if node.state not in fair or not footprint.may_show(question.shape, node.state):
+            if node.state not in fair or not footprint.may_show(changed, node.state):
                 continue
             hit = sum(
                 count
                 for effect, count in pair.counts.items()
-                if question.shape in _shapes(context, footprint, effect)
+                if changed in _shapes(context, footprint, effect)
             )
             pairs.append((capability, node.state))
             rows.append((hit, pair.total))
             others = (bool(node.state & context.vocabulary.bit[a]) for a in footprint.other_types)
             bits.append((*footprint.own_state(node.state), *others))
-    first = context.footprints[question.capabilities[0]]
+    first = context.footprints[capabilities[0]]
     names = (*map(first.lift, first.own_atoms), *first.other_types)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     shape = (len(pairs), len(names))
@@ -183,27 +179,25 @@ def _condition(counts: EventCounts, own: int) -> tuple[tuple[Clause, ...], Event
     return (Clause((literal,)),), within
 
 
-def _avoidable(context: FindingContext, question: _CollateralQuestion, inside: EventCounts) -> bool:
+def _avoidable(context: FindingContext, changed: Shape, inside: EventCounts) -> bool:
     """Return whether executions of each request spare other objects, and surely not by luck."""
     caused: Counter[int] = Counter()
     spared: Counter[int] = Counter()
     for (capability, state), hits in zip(inside.pairs, inside.hits.tolist(), strict=True):
         if hits:
             caused[capability] += hits - 1
-            spared[capability] += _spared(context, capability, question, state)
+            spared[capability] += _spared(context, capability, changed, state)
     return more_than_luck(spared.total(), caused.total()) and all(
         is_often_spared(spared[c], caused[c]) for c in caused if caused[c] >= _SEVERAL
     )
 
 
-def _spared(
-    context: FindingContext, capability: int, question: _CollateralQuestion, state: State
-) -> int:
+def _spared(context: FindingContext, capability: int, changed: Shape, state: State) -> int:
     """Count executions that achieved the intent by a part of what others changed, without it."""
     footprint = context.footprints[capability]
     counts = context.pair(capability, state).counts
     achieving = [e for e in counts if context.holds(capability, e.apply(state))]
-    shown = {e for e in achieving if question.shape in _shapes(context, footprint, e)}
+    shown = {e for e in achieving if changed in _shapes(context, footprint, e)}
     return sum(
         counts[e] for e in achieving if e not in shown and any(e.is_part_of(w) for w in shown)
     )
@@ -217,7 +211,7 @@ def _shown_by_several(counts: EventCounts) -> bool:
 
 def _finding(
     context: FindingContext,
-    question: _CollateralQuestion,
+    changed: Shape,
     counts: EventCounts,
     inside: EventCounts,
     when: tuple[Clause, ...],
@@ -230,15 +224,15 @@ def _finding(
         counts = counts.where(np.array([c in asked for c, _ in counts.pairs], dtype=bool))
     family = Family(tuple(Instance(Topic(c), own) for c, own in variables.items()))
     case = Case(family, counts, inside, when)
-    predicate, positive = question.shape
+    predicate, positive = changed
     types = next(p.types for p in context.vocabulary.predicates if p.name == predicate)
-    changed = Literal(Atom(predicate, types), positive)
-    does = f"also causes {changed} for an object that was not mentioned"
+    literal = Literal(Atom(predicate, types), positive)
+    does = f"also causes {literal} for an object that was not mentioned"
     hits = [
         (capability, state, effect)
         for capability, state in inside.pairs
         for effect in context.pair(capability, state).counts
-        if question.shape in _shapes(context, context.footprints[capability], effect)
+        if changed in _shapes(context, context.footprints[capability], effect)
     ]
     others = Literal(Atom(predicate, tuple(f"{kind}'" for kind in types)), positive)
     sentence = case.sentence(context, does)

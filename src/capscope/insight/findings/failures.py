@@ -221,7 +221,7 @@ def _drop_case(family: Family, everywhere: EventCounts, needed: Thresholds) -> C
     split = best_split(everywhere, needed.condition)
     if split is None or split.evidence < needed.condition:
         return None
-    case = Case(family, everywhere, split.high, (split.when_high,))
+    case = Case(family, everywhere, split.rows, (split.when,))
     assert case.against is not None
     worse = (case.rate.estimate or 0.0) - (case.against.estimate or 0.0)
     if worse < LEAST_DIFFERENCE or (case.rate.missed.hits or 0) < _LEAST_SUCCESSES:

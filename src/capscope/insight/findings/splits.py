@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -116,14 +117,11 @@ class EventCounts:
         return self.where(np.array([row not in taken for row in rows], dtype=bool))
 
 
-@dataclass(frozen=True)
-class Split:
-    """Two groups of rows whose rates differ; the first has the lower one."""
+class Split(NamedTuple):
+    """Rows with a higher rate than the others."""
 
-    when_low: Clause
-    when_high: Clause
-    low: EventCounts
-    high: EventCounts
+    when: Clause
+    rows: EventCounts
     evidence: float
     """The log score, reduced by the price of the search for the condition."""
 
@@ -162,14 +160,8 @@ def best_split(
     width = len(counts.names)
     literals = sorted(columns[i] for i in chosen)
     term = tuple(Literal(counts.names[j % width], j < width) for j in literals)
-    lower = shares[0] < shares[1]
-    return Split(
-        Clause.of(term, holds=lower),
-        Clause.of(term, holds=not lower),
-        within if lower else without,
-        without if lower else within,
-        evidence,
-    )
+    higher = shares[0] > shares[1]
+    return Split(Clause.of(term, holds=higher), within if higher else without, evidence)
 
 
 def _apart(one: Rate, other: Rate) -> bool:
@@ -203,8 +195,8 @@ def narrow_down(
         split = best_split(counts, needed, LEAST_RATE)
         if split is None or split.evidence < needed:
             break
-        clauses.append(split.when_high)
-        counts = split.high
+        clauses.append(split.when)
+        counts = split.rows
     return clauses, counts
 
 
