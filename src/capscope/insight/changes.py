@@ -13,9 +13,9 @@ ended because the state changed, before the request held, the change may be a st
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any
 
@@ -212,7 +212,10 @@ def _rank(change: UnrequestedChange) -> tuple[Any, ...]:
     return step, change.named, change.undone, -rate, change.request, change.change
 
 
-Counts = Mapping[str, Mapping[Literal, "_Count"]]
+_Made = tuple[Transition, Effect, int, int]
+"""A transition that made a form of change, what it changed in this form, its executions, and those
+of them that may be a step on the path."""
+Counts = Mapping[str, Mapping[Literal, list[_Made]]]
 """By the form of the request and the form of the change."""
 
 
@@ -240,26 +243,26 @@ class _Executions:
 
     def counts(self) -> Counts:
         """Count the executions that made each form of change."""
-        counts: defaultdict[str, dict[Literal, _Count]] = defaultdict(dict)
+        counts: dict[str, dict[Literal, list[_Made]]] = {}
         for transition, number, ended in self._transitions:
             request = self._requests[transition.capability]
             steps = 0 if request.holds(transition.after) else ended
             effect = Effect.between(transition.before, transition.after)
             for form, changed in request.beyond(effect).items():
-                own, named = counts[request.text], request.names(form)
-                count = own.setdefault(form, _Count(transition, named))
-                count.add(transition.capability, changed, number, steps)
+                own = counts.setdefault(request.text, {}).setdefault(form, [])
+                own.append((transition, changed, number, steps))
         return counts
 
     def with_constants(self, counts: Counts) -> Counts:
         """Name an object of a type that the request does not name, if it is always the same."""
         return {
-            text: {self._constant(form, count): count for form, count in own.items()}
+            text: {self._constant(form, made): made for form, made in own.items()}
             for text, own in counts.items()
         }
 
-    def _constant(self, form: Literal, count: _Count) -> Literal:
-        atoms = self._vocabulary.holding(count.changed.adds | count.changed.deletes)
+    def _constant(self, form: Literal, made: Sequence[_Made]) -> Literal:
+        whole = reduce(Effect.joined, (changed for _, changed, *_ in made))
+        atoms = self._vocabulary.holding(whole.adds | whole.deletes)
         columns = zip(form.atom.arguments, *(atom.arguments for atom in atoms), strict=True)
         arguments = (
             names[0] if shown.startswith(_SOME) and len(set(names)) == 1 else shown
@@ -279,13 +282,26 @@ class _Executions:
 
     def changes(self, counts: Counts) -> Iterator[UnrequestedChange]:
         """Describe some of the changes that were counted."""
-        effects = (Effect.between(t.before, t.after) for t, *_ in self._transitions)
-        ever = reduce(Effect.joined, effects, _NOTHING)
+        every = (Effect.between(t.before, t.after) for t, *_ in self._transitions)
+        ever = reduce(Effect.joined, every, _NOTHING)
         possible = self.possible(counts)
         for text, own in counts.items():
-            for form, count in own.items():
-                number = possible[text, str(form)]
-                yield count.change(text, str(form), number, self._intents, ever)
+            for form, made in own.items():
+                transitions, effects, executions, steps = zip(*made, strict=True)
+                whole, first = reduce(Effect.joined, effects), transitions[0]
+                capabilities = sorted({transition.capability for transition in transitions})
+                yield UnrequestedChange(
+                    text,
+                    str(form),
+                    sum(executions),
+                    possible[text, str(form)],
+                    self._requests[first.capability].names(form),
+                    sum(steps),
+                    bool(whole.adds & ever.deletes or whole.deletes & ever.adds),
+                    max((changed.adds | changed.deletes).bit_count() for changed in effects),
+                    tuple(self._intents[c] for c in capabilities),
+                    first,
+                )
 
 
 class _Request:
@@ -345,40 +361,3 @@ class _Request:
         if form.positive:
             return bool(atoms & ~self._asked.adds & ~state)
         return bool(atoms & ~self._asked.deletes & state)
-
-
-@dataclass
-class _Count:
-    """The executions of a form of request that made a form of change."""
-
-    example: Transition
-    named: bool
-    executions: int = 0
-    steps: int = 0
-    most: int = 0
-    changed: Effect = _NOTHING
-    capabilities: set[int] = field(default_factory=set)
-
-    def add(self, capability: int, changed: Effect, number: int, steps: int) -> None:
-        self.executions += number
-        self.steps += steps
-        self.most = max(self.most, (changed.adds | changed.deletes).bit_count())
-        self.changed = self.changed.joined(changed)
-        self.capabilities.add(capability)
-
-    def change(
-        self, request: str, form: str, possible: int, intents: Sequence[Intent], ever: Effect
-    ) -> UnrequestedChange:
-        undone = self.changed.adds & ever.deletes or self.changed.deletes & ever.adds
-        return UnrequestedChange(
-            request,
-            form,
-            self.executions,
-            possible,
-            self.named,
-            self.steps,
-            bool(undone),
-            self.most,
-            tuple(intents[c] for c in sorted(self.capabilities)),
-            self.example,
-        )

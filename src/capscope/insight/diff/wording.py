@@ -78,11 +78,9 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield from hazard_sentences(comparison)
     yield verdict(comparison)
     for change, differences in groupby(comparison.differences, key=lambda d: d.change):
-        yield from _section(
-            str(change), (line for d in differences for line in difference_lines(d))
-        )
-    shown = [line for one in comparison.suspected for line in suspected_lines(one)]
-    yield from _section(SUSPECTED, shown)
+        yield from _section(str(change), chain.from_iterable(map(difference_lines, differences)))
+    shown = map(suspected_lines, comparison.suspected)
+    yield from _section(SUSPECTED, chain.from_iterable(shown))
     suspected, others = split_changes(comparison)
     yield from _section(
         f"{NEW_SUSPECTED}: {NEW_SUSPECTED_NOTE}", map(new_change_sentence, suspected)
