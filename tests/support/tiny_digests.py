@@ -62,7 +62,6 @@ def rule(when, *outcomes, draws=(), held_already=False):
         "conditions_omitted": 0,
         "states_count": 2,
         "draws_count": 40,
-        "achieving": sum(one["probability"] for one in outcomes if one["mark"] == ACHIEVED),
         "held_already": held_already,
         "outcomes": outcomes,
         "draws": draws,

@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from capscope.errors import CapscopeError
 from capscope.export.rules import (
     ConditionedRules,
-    IdentifierSyntax,
+    identifiers,
     model_states,
     name_lines,
     with_observed_conditions,
@@ -29,7 +30,8 @@ from capscope.logic.vocabulary import TYPE_ROOT
 from capscope.model import Rule, StateGraph
 
 DECIMALS = 12
-SYNTAX = IdentifierSyntax(
+_identifiers = partial(
+    identifiers,
     "-_",
     "and assign decrease define domain either exists forall goal-achieved goal-probability "
     "imply increase maximize minimize not number object oneof or probabilistic problem reward "
@@ -99,15 +101,15 @@ class _Names:
             types = set()
         ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, vocabulary))
         # Some readers have one set of names for all kinds of things.
-        predicates = SYNTAX.identifiers(predicate.name for predicate in vocabulary.predicates)
-        objects = SYNTAX.identifiers(vocabulary.objects, predicates.values())
-        given = SYNTAX.identifiers(ranked, (*predicates.values(), *objects.values()))
+        predicates = _identifiers(predicate.name for predicate in vocabulary.predicates)
+        objects = _identifiers(vocabulary.objects, predicates.values())
+        given = _identifiers(ranked, (*predicates.values(), *objects.values()))
         return cls(
-            f"{SYNTAX.identifiers([problem])[problem]}-learned",
+            f"{_identifiers([problem])[problem]}-learned",
             {**given, TYPE_ROOT: TYPE_ROOT},
             objects,
             predicates,
-            SYNTAX.identifiers(map(str, graph.capabilities)),
+            _identifiers(map(str, graph.capabilities)),
         )
 
     def literal(self, literal: Literal) -> str:

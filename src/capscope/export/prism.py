@@ -12,20 +12,21 @@ the label `untried`.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 
 from capscope.export.rules import (
     ConditionedRules,
-    IdentifierSyntax,
     condition_among,
+    identifiers,
     model_states,
     with_observed_conditions,
 )
 from capscope.logic import Condition, Intent, State
 from capscope.model import Rule, StateGraph
 
-SYNTAX = IdentifierSyntax(
+_identifiers = partial(
+    identifiers,
     "_",
     "agent bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant "
     "endmodule endobservables endplayer endrewards endsystem false filter floor formula func "
@@ -39,11 +40,9 @@ Names = Mapping[str, str]
 
 def prism_program(graph: StateGraph, problem: str) -> str:
     """Return the learned rules as a program of one module."""
-    variables = SYNTAX.identifiers(str(atom) for atom in graph.vocabulary.atoms)
+    variables = _identifiers(str(atom) for atom in graph.vocabulary.atoms)
     # An action with the name of a variable would confuse readers.
-    asked = SYNTAX.identifiers(
-        (f"ask {intent}" for intent in graph.capabilities), variables.values()
-    )
+    asked = _identifiers((f"ask {intent}" for intent in graph.capabilities), variables.values())
     actions = {intent: asked[f"ask {intent}"] for intent in graph.capabilities}
     states, first = model_states(graph), graph.first_state
     varying = reduce(or_, (state ^ (first or 0) for state in graph.nodes), 0)

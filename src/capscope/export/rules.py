@@ -20,7 +20,6 @@ a comment.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 
 from capscope.logic import Condition, Intent, State, Vocabulary
@@ -65,40 +64,40 @@ def condition_among(
     return shortest_condition(inside, [s for s in states if s not in own], vocabulary)
 
 
-@dataclass(frozen=True)
-class IdentifierSyntax:
-    """The identifiers of a language: ASCII letters, digits, some signs, and no reserved word.
+def identifiers(
+    signs: str, reserved: str, names: Iterable[str], besides: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return distinct identifiers for names: ASCII letters, digits and signs, no reserved word.
 
     Identifiers are lower case, because some languages ignore case.
+
+    Args:
+        signs: Allowed after the first letter; the first of them replaces all others.
+        reserved: The reserved words, in lower case.
+        names: What needs an identifier.
+        besides: Further identifiers that are taken.
+
+    Returns:
+        The identifiers by name, in the order of the names.
+
+    >>> identifiers("-_", "and or", ["on", "On", "and", "on(a,b)"])
+    {'on': 'on', 'On': 'on-2', 'and': 'and-2', 'on(a,b)': 'on-a-b'}
     """
+    legal = {name: _legal(name, signs) for name in names}
+    taken = {*reserved.split(), *besides}
+    given = {name: name for name, own in legal.items() if own == name and name not in taken}
+    taken |= set(given)
+    for name, own in legal.items():
+        if name not in given:
+            numbered = (f"{own}{signs[0]}{number}" for number in count(2))
+            given[name] = next(one for one in chain([own], numbered) if one not in taken)
+            taken.add(given[name])
+    return {name: given[name] for name in legal}
 
-    signs: str
-    """The signs allowed after the first letter; the first of them replaces all others."""
-    reserved: str
-    """The reserved words, in lower case."""
 
-    def identifiers(self, names: Iterable[str], besides: Iterable[str] = ()) -> dict[str, str]:
-        """Return distinct identifiers for names, different from those in `besides`.
-
-        >>> IdentifierSyntax("-_", "and or").identifiers(["on", "On", "and", "on(a,b)"])
-        {'on': 'on', 'On': 'on-2', 'and': 'and-2', 'on(a,b)': 'on-a-b'}
-        """
-        asked = list(dict.fromkeys(names))
-        taken = {*self.reserved.split(), *besides}
-        given = {name: name for name in asked if self._legal(name) == name and name not in taken}
-        taken |= set(given)
-        for name in asked:
-            if name not in given:
-                wish = self._legal(name)
-                numbered = (f"{wish}{self.signs[0]}{number}" for number in count(2))
-                given[name] = next(n for n in chain([wish], numbered) if n not in taken)
-                taken.add(given[name])
-        return {name: given[name] for name in asked}
-
-    def _legal(self, name: str) -> str:
-        kept = re.sub(f"[^a-z0-9{re.escape(self.signs)}]+", self.signs[0], name.lower())
-        kept = kept.strip(self.signs)
-        return kept if re.match("[a-z]", kept) else f"x{self.signs[0]}{kept}".rstrip(self.signs)
+def _legal(name: str, signs: str) -> str:
+    kept = re.sub(f"[^a-z0-9{re.escape(signs)}]+", signs[0], name.lower()).strip(signs)
+    return kept if re.match("[a-z]", kept) else f"x{signs[0]}{kept}".rstrip(signs)
 
 
 def name_lines(kind: str, identifiers: Mapping[str, str]) -> Iterator[str]:

@@ -171,7 +171,6 @@ def _rule(view: RuleView, vocabulary: Vocabulary) -> dict[str, Any]:
         "conditions_omitted": max(len(conditions) - _MOST_CONDITIONS, 0),
         "states_count": len(view.rule.states),
         "draws_count": view.rule.executions,
-        "achieving": brief(view.achieving),
         "held_already": view.held and not view.acts,
         "outcomes": [_outcome(*outcome, vocabulary) for outcome in outcomes],
         "draws": [],
