@@ -26,7 +26,7 @@ from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary, to_json
 from capscope.logic.footprint import Footprint
 from capscope.problem.attempt import Ending
-from capscope.wording import first_few, joined
+from capscope.wording import counted, first_few, joined
 
 Requested = tuple[ExecutionTable, Sequence[Intent]]
 """Executions, and the capabilities by index."""
@@ -70,7 +70,7 @@ class UnrequestedChange:
     @property
     def count_text(self) -> str:
         """How often it was seen, and what became of it."""
-        parts = [f"{self.executions:,} of {self.possible:,} execution{'s' * (self.possible > 1)}"]
+        parts = [f"{self.executions:,} of {counted(self.possible, 'execution')}"]
         if self.most > 1:
             parts.append(f"up to {self.most} at once")
         parts.append("seen undone" if self.undone else "never undone")
@@ -107,10 +107,10 @@ def headline(
         executions: The executions that were not cut short.
         left_out_by: The groups by which others were left out, as `groups_relied_on` names them.
     """
-    number = f"{executions:,} execution{'s' * (executions > 1)}"
     if not executions:
         return "Nothing was executed yet."
     if not changes:
+        number = counted(executions, "execution")
         return f"Nothing changed beyond the requests in {number}{proviso(left_out_by)}."
     lasting = [change for change in changes if not change.undone]
     first = (lasting or changes)[0].sentence
@@ -120,10 +120,8 @@ def headline(
     if more == 1:
         (second,) = (change for change in changes if change.sentence != first)
         return f"{first} {second.sentence}"
-    kinds = f"{more:,} more kind{'s' * (more > 1)} of change{'s' * (more > 1)} beyond the requests"
-    seen = f"{'were' if more > 1 else 'was'} seen"
     rest = "" if lasting else "; each of them was undone in some execution"
-    return f"{first} {kinds} {seen}{rest}."
+    return f"{first} {more:,} more kinds of changes beyond the requests were seen{rest}."
 
 
 def proviso(left_out_by: Sequence[str]) -> str:

@@ -188,12 +188,8 @@ def sampled_distance(model, sample, learned_from=None):
     reference = Reference.of_counts(sample, INTENTS, WORDS)
     if learned_from is None:
         return distance(compare(model, reference))
-
-    def seen(state, intent):
-        pair = state, INTENTS.index(intent)
-        return {t.after: n for t, n in learned_from.items() if (t.before, t.capability) == pair}
-
-    return distance(compare(model, reference), learned_weights(reference, seen))
+    weights = learned_weights(reference, learned(learned_from))
+    return distance(compare(model, reference), weights)
 
 
 def formula(graph, sample, weight):

@@ -18,7 +18,6 @@ from capscope.assessment.workers import Workers
 from capscope.errors import RunError
 from capscope.insight.evaluation.metrics import (
     ModelComparison,
-    Seen,
     calibration,
     compare,
     distance,
@@ -27,7 +26,6 @@ from capscope.insight.evaluation.metrics import (
 from capscope.insight.evaluation.reference import Reference, enumerate_truth
 from capscope.insight.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
 from capscope.journal.run_meta import RunIdentity
-from capscope.logic import Intent, State
 from capscope.model.extreme_models import CapabilityModel
 from capscope.phases import begin_phase
 from capscope.problem import Problem
@@ -125,7 +123,7 @@ def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -
         own = [key for key in _METRICS if key not in _EXACT]
         return {**dict.fromkeys([*own, "calibration_bins", "dataset"]), "sequences": 0}
     whole, judged = _compared(run, sample.reference(run.graph.vocabulary), achieving_only)
-    weights = learned_weights(judged.reference, _seen_by(run))
+    weights = learned_weights(judged.reference, run.graph)
     error, bins = calibration(whole)
     return {
         "model_agreement_sampled": _agreement(distance(judged)),
@@ -155,18 +153,6 @@ def evaluated_model(run: Run) -> CapabilityModel:
 
 def _agreement(off: float | None) -> float | None:
     return None if off is None else 1 - off
-
-
-def _seen_by(run: Run) -> Seen:
-    graph = run.graph
-
-    def seen(state: State, intent: Intent) -> Mapping[State, int]:
-        number = graph.index.get(intent)
-        pair = None if number is None else graph.pair(state, number)
-        counts = {} if pair is None else pair.counts
-        return {effect.apply(state): count for effect, count in counts.items()}
-
-    return seen
 
 
 def _require_same(problem: Problem, identity: RunIdentity, path: Path) -> None:

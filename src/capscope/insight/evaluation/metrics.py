@@ -16,20 +16,17 @@ theirs. A pair that is kept although the filtered model does not predict it coun
 otherwise a learner that tried nothing would have perfect agreement.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from capscope.insight.evaluation.reference import Reference
-from capscope.logic import Intent, State
-from capscope.model import LearnedModel
+from capscope.logic import Effect
+from capscope.model import LearnedModel, StateGraph
 from capscope.model.extreme_models import CapabilityModel
 from capscope.stats.arrays import Floats, Integers, Mask
 
 BINS = 10
-Seen = Callable[[State, Intent], Mapping[State, int]]
-"""How often a learner saw a pair end in each state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +121,14 @@ def distance(comparison: ModelComparison, weights: Floats | None = None) -> floa
     return float((weights * gaps).sum() / total) if total else None
 
 
-def learned_weights(reference: Reference, seen: Seen) -> Floats:
+def learned_weights(reference: Reference, graph: StateGraph) -> Floats:
     """Weigh each transition of a reference by how often the learner itself saw it."""
     weights: list[float] = []
-    for state, intent, ends in reference.rows():
-        outcomes = seen(state, reference.intents[intent])
-        weights += [outcomes.get(end, 0) for end in ends]
+    for state, number, ends in reference.rows():
+        capability = graph.index.get(reference.intents[number])
+        pair = None if capability is None else graph.pair(state, capability)
+        counts = {} if pair is None else pair.counts
+        weights += [counts.get(Effect.between(state, end), 0) for end in ends]
     return np.array(weights, dtype=np.float64)
 
 

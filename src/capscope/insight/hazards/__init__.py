@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 _UPPER, _LOWER, _PAIRS, _RESETS = 0.8, 0.1, 0.05, 0.05
 """How the error rate of a hazard is divided; the upper bound in use matters most."""
 _NEVER = 7 / 8  # the part of an error rate that is for bounds without hits
-LeftBehind = Mapping[State, Set[Term]]
-"""States after executions in which a hazard happened, and the instances that it made true there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +288,9 @@ def _use(sample: UseSample, happened: Mask, asking: Mask) -> HazardUse:
     return HazardUse(int(happened[unasked.rows].sum()), unasked)
 
 
-def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) -> Recovery | None:
+def find_recovery(
+    graph: StateGraph, left: Mapping[State, Set[Term]], example: State | None
+) -> Recovery | None:
     """Return the number of states with a path back, and such a path from the example."""
     vocabulary = graph.vocabulary
     holding = {
