@@ -37,7 +37,7 @@ class Twin:
     def __init__(self, name):
         self.vocabulary = shipped(name).vocabulary
         files = shipped_files(name)
-        domain, problem = parse_and_normalize(str(files.domain), str(files.problem), True)
+        domain, problem = parse_and_normalize(*map(str, files), True)
         self.task = PladoTask(domain, problem)
         self.names = [action.name for action in domain.actions]
         self.static = shipped(name).initial_state & ~dynamic_mask(shipped(name))

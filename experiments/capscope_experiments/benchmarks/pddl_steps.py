@@ -70,7 +70,7 @@ def compiled_walk(simulator: PddlSimulator) -> Callable[[int], int]:
 
 def plado_walk() -> Callable[[int], int]:
     files = shipped_files(PROBLEM)
-    task = Task(*parse_and_normalize(str(files.domain), str(files.problem), skip_checks=True))
+    task = Task(*parse_and_normalize(*map(str, files), skip_checks=True))
     applicable, successors = ApplicableActionsGenerator(task), SuccessorGenerator(task)
 
     def walk(seed: int) -> int:

@@ -11,7 +11,7 @@ VOCABULARY = Vocabulary(
 
 
 def grounded(*given, **also):
-    return list(ask(*given, **also).grounded(VOCABULARY))
+    return [one for _, one in ask(*given, **also).grounded(VOCABULARY)]
 
 
 def test_a_variable_stands_for_every_object_of_its_type():

@@ -27,17 +27,6 @@ _QUOTED = 160  # characters of what a server printed
 
 
 @dataclass(frozen=True)
-class ServerTool:
-    """A tool as the server lists it."""
-
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-    only_reads: bool
-    """The server says that it changes nothing."""
-
-
-@dataclass(frozen=True)
 class ServerAnswer:
     """What a call returned: as the agent reads it, and as a value."""
 
@@ -69,13 +58,13 @@ class McpServer:
         """End the session and the process."""
         self._close()
 
-    def tools(self) -> list[ServerTool]:
-        """List the tools."""
-        found: list[ServerTool] = []
+    def tools(self) -> list[dict[str, Any]]:
+        """List the tools, as the protocol describes them."""
+        found: list[dict[str, Any]] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = _plain(self._await("tools/list", partial(_page, self._session, cursor)))
-            found += map(_tool, page["tools"])
+            found += page["tools"]
             cursor = page.get("nextCursor")
             if not cursor:
                 break
@@ -181,16 +170,6 @@ def _plain(result: Any) -> dict[str, Any]:
     """Return a result with the names of the protocol, whatever the client calls them."""
     plain: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     return plain
-
-
-def _tool(listed: Mapping[str, Any]) -> ServerTool:
-    hints = listed.get("annotations", {})
-    return ServerTool(
-        listed["name"],
-        listed.get("description", ""),
-        listed.get("inputSchema", {}),
-        bool(hints.get("readOnlyHint", False)),
-    )
 
 
 def _answer(result: Mapping[str, Any]) -> ServerAnswer:

@@ -63,13 +63,6 @@ class ControlTools:
         return (*filter(None, named), *self.hidden)
 
 
-@dataclass(frozen=True)
-class _RestoreCost:
-    seconds: float
-    calls: int
-    started: bool
-
-
 class McpWorld:
     """A simulator of the tools of an MCP server, over stdio.
 
@@ -102,15 +95,12 @@ class McpWorld:
         self._wordings = 0
         self._server: McpServer | None = None
         self._fresh = False
-        self._costs: list[_RestoreCost] = []
+        self._costs: list[tuple[float, int, bool]] = []  # seconds, calls, a new start
         self._start()
         self._restore_argument = self._one_parameter(self._control.restore)
         self._seed_argument = self._one_parameter(self._control.seed)
-        self.tools = {
-            one.name: Tool(one.name, one.description, one.schema, partial(self._run, one.name))
-            for one in self._listed.values()
-            if one.name not in self._control.names
-        }
+        hidden = self._control.names
+        self.tools = {name: tool for name, tool in self._listed.items() if name not in hidden}
         self._choices = CallChoices(tuple(self.tools.values()), dict(values or {}))
         self.reset(0)
         self._first = self._state
@@ -133,7 +123,10 @@ class McpWorld:
         """Start the server, or a new one in its place."""
         self.close()
         self._server = McpServer(self._command, self._timeout)
-        self._listed = {one.name: one for one in self._server.tools()}
+        listed = {one["name"]: one for one in self._server.tools()}
+        self._listed = {name: self._tool(name, one) for name, one in listed.items()}
+        hints = {name: one.get("annotations", {}) for name, one in listed.items()}
+        self._only_read = {name for name, hint in hints.items() if hint.get("readOnlyHint")}
         needed = self._read.values() if isinstance(self._read, Mapping) else [self._read]
         missing = sorted({*needed, *self._control.names} - set(self._listed))
         if missing:
@@ -145,6 +138,10 @@ class McpWorld:
         self._fresh = True
         self._calls: list[Any] = []
         self._initial = self._snapshot_value()
+
+    def _tool(self, name: str, one: Mapping[str, Any]) -> Tool:
+        schema = one.get("inputSchema", {})
+        return Tool(name, one.get("description", ""), schema, partial(self._run, name))
 
     def _one_parameter(self, tool: str | None) -> str | None:
         if tool is None:
@@ -254,17 +251,17 @@ class McpWorld:
 
     def step(self, action: ToolCall) -> ToolObservation:
         """Call a tool."""
-        listed = self._listed.get(action.tool) if action.tool in self.tools else None
-        if listed is None or action.error:
+        if action.tool not in self.tools or action.error:
             text = f"error: {action.error or f'there is no tool {action.tool!r}'}"
             return ToolObservation(self._state, ToolResult(text, refused=True), self._wording)
         before = self._state
-        if not listed.only_reads:
+        only_reads = action.tool in self._only_read
+        if not only_reads:
             self._fresh = False
         answer = self._ask(action.tool, action.arguments)
         text = f"error: {answer.text}" if answer.refused else answer.text
         observation = self._observe(ToolResult(text, answer.refused))
-        if not listed.only_reads:
+        if not only_reads:
             self._calls.append([action.tool, dict(action.arguments)])
         elif self._named(before) != self._named(self._state):
             raise SimulatorError(
@@ -303,8 +300,8 @@ class McpWorld:
                 f"{self.remedy(randomness=False)}"
             )
         self._reseed(seed)
-        cost = _RestoreCost(time.perf_counter() - begun, repeated, self._server is not server)
-        self._costs.append(cost)
+        seconds = time.perf_counter() - begun
+        self._costs.append((seconds, repeated, self._server is not server))
         return observation
 
     def _replay(self, calls: Sequence[Any]) -> int:
@@ -362,21 +359,22 @@ class McpWorld:
         yield from self._choices.notes(self._first)
 
     def _cost_note(self) -> str:
-        seconds = statistics.mean(cost.seconds for cost in self._costs)
-        calls = statistics.mean(cost.calls for cost in self._costs)
+        number = len(self._costs)
+        seconds = statistics.mean(seconds for seconds, _, _ in self._costs)
+        calls = statistics.mean(calls for _, calls, _ in self._costs)
         way = f"by a repetition of {calls:.3g} calls"
         if self._control.restore:
             way = f"by {self._control.restore} of the MCP server"
         elif self._control.reset:
             way = f"by {self._control.reset} of the MCP server and {way.removeprefix('by ')}"
         else:
-            started = sum(cost.started for cost in self._costs)
+            started = sum(started for _, _, started in self._costs)
             way += (
-                f", after a new start of the MCP server in {started} of {len(self._costs)}; tools "
+                f", after a new start of the MCP server in {started} of {number}; tools "
                 "that save and put back its state would be faster"
             )
         return (
-            f"a restore takes {_duration(seconds)} (mean of {len(self._costs)}), {way}; a run "
+            f"a restore takes {_duration(seconds)} (mean of {number}), {way}; a run "
             f"restores for each draw, so 150 draws wait {_duration(150 * seconds)} for restores"
         )
 

@@ -7,7 +7,6 @@ the problems works without it.
 import hashlib
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 from capscope.adapters.pddl.task import (
     GroundOperator,
@@ -28,7 +27,6 @@ __all__ = [
     "PddlSimulator",
     "PddlTask",
     "PddlTruth",
-    "ProblemFiles",
     "load_task",
     "planning_problem",
     "shipped_files",
@@ -39,19 +37,12 @@ _DOMAIN, _PROBLEM = "-domain.pddl", "-problem.pddl"
 SHIPPED_PROBLEMS = tuple(sorted(p.name.removesuffix(_DOMAIN) for p in _FOLDER.glob(f"*{_DOMAIN}")))
 
 
-class ProblemFiles(NamedTuple):
-    """The two files of a planning problem."""
-
-    domain: Path
-    problem: Path
-
-
-def shipped_files(name: str) -> ProblemFiles:
-    """Return the files of a problem that comes with capscope."""
+def shipped_files(name: str) -> tuple[Path, Path]:
+    """Return the domain file and the problem file of a problem that comes with capscope."""
     if name not in SHIPPED_PROBLEMS:
         known = ", ".join(SHIPPED_PROBLEMS)
         raise ProblemError(f"no planning problem {name!r} comes with capscope; use one of {known}")
-    return ProblemFiles(_FOLDER / f"{name}{_DOMAIN}", _FOLDER / f"{name}{_PROBLEM}")
+    return _FOLDER / f"{name}{_DOMAIN}", _FOLDER / f"{name}{_PROBLEM}"
 
 
 def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:

@@ -61,7 +61,7 @@ def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
     predicates = [Predicate(name, types) for name, types in check.predicates.items()]
     facts = [fact for fact in problem.initial if isinstance(fact, pddl.Atom)]
     initial = frozenset(_ground(fact, {}) for fact in facts)
-    dynamic = {name for action in domain.actions for name in _changed_predicates(action.effect)}
+    dynamic = {name for action in domain.actions for name in _predicates(action.effect)}
     fixed = (atom for atom in initial if atom.predicate not in dynamic)
     related = _related_types(fixed, objects)
     try:
@@ -88,31 +88,19 @@ def _ground(atom: Any, binding: Binding) -> Atom:
     return Atom(str(atom.name), tuple(binding.get(name, name) for name in arguments))
 
 
-def _changed_predicates(effect: Any) -> Iterator[str]:
-    match effect:
-        case pddl.AtomEffect():
-            yield str(effect.name)
-        case pddl.NegativeEffect():
-            yield str(effect.atom.name)
-        case pddl.ConjunctiveEffect():
-            for part in effect.effects:
-                yield from _changed_predicates(part)
-        case pddl.ConditionalEffect() | pddl.UniversalEffect():
-            yield from _changed_predicates(effect.effect)
-        case pddl.ProbabilisticEffect():
-            for outcome in effect.outcomes:
-                yield from _changed_predicates(outcome.effect)
+def _nodes(node: Any) -> Iterator[Any]:
+    """Yield a formula or an effect and all of its parts, without the conditions of effects."""
+    yield node
+    single = [getattr(node, name, None) for name in ("sub_formula", "atom", "effect")]
+    several = [getattr(node, name, ()) for name in ("sub_formulas", "effects", "outcomes")]
+    for part in itertools.chain((one for one in single if one is not None), *several):
+        yield from _nodes(part)
 
 
-def _predicates(formula: Any) -> Iterator[str]:
-    match formula:
-        case pddl.Atom():
-            yield str(formula.name)
-        case pddl.Negation() | pddl.Quantification():
-            yield from _predicates(formula.sub_formula)
-        case pddl.BooleanConnector():
-            for part in formula.sub_formulas:
-                yield from _predicates(part)
+def _predicates(node: Any) -> set[str]:
+    """Return the predicates that a formula mentions, or that an effect changes."""
+    atoms = (pddl.Atom, pddl.AtomEffect)
+    return {str(part.name) for part in _nodes(node) if isinstance(part, atoms)}
 
 
 def _conjuncts(formula: Any) -> Iterator[Any]:

@@ -23,8 +23,8 @@ choices are made only when they have converged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
 
+from capscope.adapters.pddl.task import GroundOperator
 from capscope.logic import Intent, LiteralTest, State, Vocabulary
 
 PENALTY = 100.0
@@ -35,71 +35,81 @@ MOST_ROUNDS = 200
 up to 15,855 rounds in depot; value iteration is faster there, with the same choices."""
 
 
-class Operator(Protocol):
-    """What the planner needs to know about an action."""
-
-    @property
-    def precondition(self) -> Sequence[tuple[int, int]]:
-        """Pairs (bits that must be set, bits that must be clear); one of them must hold."""
-
-    @property
-    def may_add(self) -> int:
-        """Bits that some outcome sets."""
-
-    @property
-    def may_delete(self) -> int:
-        """Bits that some outcome clears."""
-
-    def applicable(self, state: State) -> bool:
-        """Return whether the precondition holds."""
-
-    def outcomes(self, state: State) -> tuple[tuple[float, State], ...]:
-        """Return the probability and successor of each outcome; successors are distinct."""
+Outcomes = tuple[tuple[float, State], ...]
+"""The probability and successor of each outcome; successors are distinct."""
 
 
-O = TypeVar("O", bound=Operator)  # noqa: E741 - an operator
-
-
-class LaoStarAgent(Generic[O]):
+class LaoStarAgent:
     """Plans from the observed state; the observation is the symbolic state."""
 
     def __init__(
-        self, operators: Sequence[O], vocabulary: Vocabulary, penalty: float = PENALTY
+        self, operators: Sequence[GroundOperator], vocabulary: Vocabulary, penalty: float = PENALTY
     ) -> None:
         """Plan with operators; earlier ones win ties, and giving up costs `penalty`."""
-        self._expansions = _StateExpansions(operators, vocabulary.mask)
+        self.penalty = penalty
+        self._operators = tuple(operators)
         self._vocabulary = vocabulary
-        self._penalty = penalty
-        self._policies: dict[Intent, LaoStarPolicy[O]] = {}
+        self._successors: dict[State, tuple[tuple[GroundOperator, Outcomes], ...]] = {}
+        self._layers: dict[State, tuple[tuple[int, int], ...]] = {}
+        self._policies: dict[Intent, LaoStarPolicy] = {}
 
-    def begin(self, intent: Intent, seed: int) -> LaoStarPolicy[O]:
+    def begin(self, intent: Intent, seed: int) -> LaoStarPolicy:
         """Return the policy for an intent: a function of the state, shared by all attempts."""
         policy = self._policies.get(intent)
         if policy is None:
             goals = intent.tests(self._vocabulary)
-            policy = LaoStarPolicy(self._expansions, goals, self._penalty)
-            self._policies[intent] = policy
+            policy = self._policies[intent] = LaoStarPolicy(self, goals)
         return policy
 
-    def choose(self, intent: Intent, state: State) -> O | None:
+    def choose(self, intent: Intent, state: State) -> GroundOperator | None:
         """Return what the agent does in a state, or None if it declines."""
         return self.begin(intent, 0).act(state)
 
+    def successors(self, state: State) -> tuple[tuple[GroundOperator, Outcomes], ...]:
+        """Return the applicable operators and their outcomes."""
+        found = self._successors.get(state)
+        if found is None:
+            applicable = (o for o in self._operators if o.applicable(state))
+            found = tuple((operator, operator.outcomes(state)) for operator in applicable)
+            self._successors[state] = found
+        return found
 
-class LaoStarPolicy(Generic[O]):
+    def layers(self, state: State) -> tuple[tuple[int, int], ...]:
+        """Return the bits that can be set, and those that can be clear, within 0, 1, 2, … steps."""
+        found = self._layers.get(state)
+        if found is None:
+            found = self._layers[state] = tuple(self._grow(state))
+        return found
+
+    def _grow(self, state: State) -> list[tuple[int, int]]:
+        layers = [(state, ~state & self._vocabulary.mask)]
+        waiting = list(self._operators)
+        while True:
+            true, false = after_true, after_false = layers[-1]
+            still_waiting = []
+            for operator in waiting:
+                if any(r & true == r and f & false == f for r, f in operator.precondition):
+                    after_true |= operator.may_add
+                    after_false |= operator.may_delete
+                else:
+                    still_waiting.append(operator)
+            if (after_true, after_false) == (true, false):
+                return layers
+            layers.append((after_true, after_false))
+            waiting = still_waiting
+
+
+class LaoStarPolicy:
     """The policy for one intent, extended to each state that it is asked about."""
 
-    def __init__(
-        self, expansions: _StateExpansions[O], goals: Sequence[LiteralTest], penalty: float
-    ) -> None:
+    def __init__(self, agent: LaoStarAgent, goals: Sequence[LiteralTest]) -> None:
         """Plan towards whichever of the goals is nearest."""
-        self._expansions = expansions
+        self._agent = agent
         self._goals = goals
-        self._penalty = penalty
         self._cost: dict[State, float] = {}
-        self._solved: dict[State, O | None] = {}
+        self._solved: dict[State, GroundOperator | None] = {}
 
-    def act(self, observation: State) -> O | None:
+    def act(self, observation: State) -> GroundOperator | None:
         """Return the operator with the lowest expected cost, or None to decline."""
         try:
             return self._solved[observation]
@@ -137,10 +147,10 @@ class LaoStarPolicy(Generic[O]):
         self._cost[state], _ = self._best(state, 0.0)
         return abs(self._cost[state] - before)
 
-    def _expand(self, start: State) -> dict[State, O | None]:
+    def _expand(self, start: State) -> dict[State, GroundOperator | None]:
         """Follow the best choices; return them, successors before predecessors."""
-        chosen: dict[State, O | None] = {}
-        finished: dict[State, O | None] = {}
+        chosen: dict[State, GroundOperator | None] = {}
+        finished: dict[State, GroundOperator | None] = {}
         stack = [start]
         while stack:
             state = stack[-1]
@@ -160,7 +170,7 @@ class LaoStarPolicy(Generic[O]):
                     stack += [after for _, after in outcomes if after not in chosen]
         return finished
 
-    def _converge(self, policy: dict[State, O | None]) -> bool:
+    def _converge(self, policy: dict[State, GroundOperator | None]) -> bool:
         """Back up until no cost changes; return whether the policy is unchanged and closed."""
         while True:
             change = 0.0
@@ -172,7 +182,7 @@ class LaoStarPolicy(Generic[O]):
             if change < CONVERGED:
                 return not self._beyond(policy)
 
-    def _beyond(self, policy: dict[State, O | None]) -> set[State]:
+    def _beyond(self, policy: dict[State, GroundOperator | None]) -> set[State]:
         """Return the states that a policy leads to, without its own and solved ones."""
         return {
             after
@@ -182,17 +192,17 @@ class LaoStarPolicy(Generic[O]):
             if after not in policy and after not in self._solved
         }
 
-    def _back_up(self, state: State) -> O | None:
+    def _back_up(self, state: State) -> GroundOperator | None:
         """Set the cost of a state to that of its best choice, and return the choice."""
         self._cost[state], choice = self._best(state, TIE)
         return choice
 
-    def _best(self, state: State, tie: float) -> tuple[float, O | None]:
+    def _best(self, state: State, tie: float) -> tuple[float, GroundOperator | None]:
         """Return the lowest cost and the choice; lower by less than `tie` does not count."""
         cost = self._cost
-        best: float = self._penalty
+        best: float = self._agent.penalty
         choice = None
-        for operator, outcomes in self._expansions.successors(state):
+        for operator, outcomes in self._agent.successors(state):
             expected = 1.0
             for probability, after in outcomes:
                 expected += probability * (cost[after] if after in cost else self._bound(after))
@@ -202,57 +212,14 @@ class LaoStarPolicy(Generic[O]):
 
     def _bound(self, state: State) -> float:
         """Return the lower bound of a new state, and store it as its cost."""
-        for steps, (true, false) in enumerate(self._expansions.layers(state)):
+        for steps, (true, false) in enumerate(self._agent.layers(state)):
             if any(true & r == r and false & f == f for r, f in self._goals):
-                bound = min(float(steps), self._penalty)
+                bound = min(float(steps), self._agent.penalty)
                 break
         else:
-            bound = self._penalty
+            bound = self._agent.penalty
         self._cost[state] = bound
         return bound
 
     def _holds_in(self, state: State) -> bool:
         return any(holds(state) for holds in self._goals)
-
-
-class _StateExpansions(Generic[O]):
-    """What all policies share: the successors of a state, and its hmax layers."""
-
-    def __init__(self, operators: Sequence[O], mask: int) -> None:
-        self._operators = tuple(operators)
-        self._mask = mask
-        self._successors: dict[State, tuple[tuple[O, tuple[tuple[float, State], ...]], ...]] = {}
-        self._layers: dict[State, tuple[tuple[int, int], ...]] = {}
-
-    def successors(self, state: State) -> tuple[tuple[O, tuple[tuple[float, State], ...]], ...]:
-        """Return the applicable operators and their outcomes."""
-        found = self._successors.get(state)
-        if found is None:
-            applicable = (o for o in self._operators if o.applicable(state))
-            found = tuple((operator, operator.outcomes(state)) for operator in applicable)
-            self._successors[state] = found
-        return found
-
-    def layers(self, state: State) -> tuple[tuple[int, int], ...]:
-        """Return the bits that can be set, and those that can be clear, within 0, 1, 2, … steps."""
-        found = self._layers.get(state)
-        if found is None:
-            found = self._layers[state] = tuple(self._grow(state))
-        return found
-
-    def _grow(self, state: State) -> list[tuple[int, int]]:
-        layers = [(state, ~state & self._mask)]
-        waiting = list(self._operators)
-        while True:
-            true, false = after_true, after_false = layers[-1]
-            still_waiting = []
-            for operator in waiting:
-                if any(r & true == r and f & false == f for r, f in operator.precondition):
-                    after_true |= operator.may_add
-                    after_false |= operator.may_delete
-                else:
-                    still_waiting.append(operator)
-            if (after_true, after_false) == (true, false):
-                return layers
-            layers.append((after_true, after_false))
-            waiting = still_waiting

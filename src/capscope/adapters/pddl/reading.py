@@ -26,23 +26,12 @@ from capscope.logic.vocabulary import TYPE_ROOT
 
 SUPPORTED_REQUIREMENTS = frozenset(
     [
-        ":strips",
-        ":typing",
-        ":equality",
-        ":negative-preconditions",
-        ":disjunctive-preconditions",
-        ":existential-preconditions",
-        ":universal-preconditions",
-        ":quantified-preconditions",
-        ":adl",
-        ":conditional-effects",
-        ":probabilistic-effects",
-        ":rewards",
-        ":fluents",
-        ":mdp",
+        ":strips", ":typing", ":equality", ":negative-preconditions", ":disjunctive-preconditions",
+        ":existential-preconditions", ":universal-preconditions", ":quantified-preconditions",
+        ":adl", ":conditional-effects", ":probabilistic-effects", ":rewards", ":fluents", ":mdp",
         ":action-costs",
     ]
-)
+)  # fmt: skip
 
 COST_FUNCTIONS = frozenset({"total-cost", "reward"})
 
@@ -220,15 +209,16 @@ class DomainCheck:
         self.predicates = self._signatures("predicate", domain.predicates)
         self.functions = self._signatures("function", domain.functions)
 
-    def _once(self, kind: str, declared: Iterable[Any]) -> Iterable[Any]:
+    def _once(self, kind: str, declared: Iterable[Any], path: Path | None = None) -> Iterable[Any]:
+        path = path or self._path
         seen: set[str] = set()
         for item in declared:
             if len(seen) == _MOST_DECLARED:
                 what = f"there are more than {_MOST_DECLARED:,} declarations of a {kind}"
-                fail(self._path, item.name, what, "use fewer")
+                fail(path, item.name, what, "use fewer")
             if item.name in seen:
                 what = f"{kind} {item.name} is declared twice"
-                fail(self._path, item.name, what, "remove or rename one of them")
+                fail(path, item.name, what, "remove or rename one of them")
             seen.add(str(item.name))
             yield item
 
@@ -253,15 +243,10 @@ class DomainCheck:
         path = path or self._path
         known = {TYPE_ROOT, *self.parents, *self.parents.values()}
         types: dict[str, str] = {}
-        for item in declared:
+        for item in self._once(kind, declared, path):
             if item.type_name not in known:
                 what = f"{kind} {item.name} has the undeclared type {item.type_name}"
                 fail(path, item.name, what, "declare it under :types or fix its spelling")
-            if len(types) == _MOST_DECLARED:
-                what = f"there are more than {_MOST_DECLARED:,} declarations of a {kind}"
-                fail(path, item.name, what, "use fewer")
-            if item.name in types:
-                fail(path, item.name, f"{kind} {item.name} is declared twice", "rename one")
             types[str(item.name)] = str(item.type_name)
         return types
 

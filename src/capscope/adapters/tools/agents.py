@@ -27,18 +27,26 @@ import threading
 import typing
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
 from capscope.adapters.llm import Calls, LlmClient, LlmSettings, Message, Sampling, shared_client
-from capscope.adapters.tools.conversation import Prompts, Transcript, read_call, valid_call
+from capscope.adapters.tools.conversation import (
+    Prompts,
+    Transcript,
+    phrasing,
+    phrasings_of,
+    read_call,
+    valid_call,
+)
 from capscope.adapters.tools.proxy import LlmEndpoint
 from capscope.logic import Intent
 from capscope.problem import Allowance
 from capscope.problem.functions import Function, adapt_arguments
-from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation, ToolResult
+from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation
 from capscope.seeds import child_seed
 
 
@@ -84,16 +92,15 @@ class ToolCallingAgent:
 
     def begin(self, intent: Intent, seed: int) -> ToolCallingAttempt:
         """Start an attempt at an intent."""
-        self.prompts.check(intent)
-        return ToolCallingAttempt(self, intent, seed)
+        return ToolCallingAttempt(self, phrasings_of(self.prompts, intent), seed)
 
 
 class ToolCallingAttempt:
     """One conversation."""
 
-    def __init__(self, agent: ToolCallingAgent, intent: Intent, seed: int) -> None:
+    def __init__(self, agent: ToolCallingAgent, phrasings: tuple[str, ...], seed: int) -> None:
         self._agent = agent
-        self._intent = intent
+        self._phrasings = phrasings
         self._seed = seed
         self._calls = Calls(agent.client, child_seed(seed, _CALLS))
         self._messages: list[Message] = []
@@ -135,7 +142,7 @@ class ToolCallingAttempt:
         system = self._agent.settings.system
         if system:
             self._say({"role": "system", "content": system}, system)
-        prompt = self._agent.prompts.prompt(self._intent, observation, self._seed)
+        prompt = phrasing(self._phrasings, observation, self._seed)
         self._say({"role": "user", "content": prompt}, prompt)
 
     def _ask(self) -> None:
@@ -195,36 +202,30 @@ class OwnLoopAgent:
 
     def begin(self, intent: Intent, seed: int) -> OwnLoopAttempt:
         """Start an attempt at an intent."""
-        self.prompts.check(intent)
-        return OwnLoopAttempt(self, intent, seed)
+        return OwnLoopAttempt(self, phrasings_of(self.prompts, intent), seed)
 
     def calls(self, seed: int) -> Calls:
         """Return the calls of an attempt to the model that the environment names."""
         return Calls(shared_client(LlmSettings.from_environment(model=self.model)), seed)
 
 
-@dataclass
-class _Handover:
-    """A call that waits for the simulator, and its result."""
-
-    call: ToolCall
-    done: threading.Event
-    result: ToolResult | None = None
+Handover = tuple[ToolCall, "Future[str]"]
+"""A call that waits for the simulator, and the text of its result."""
 
 
 class OwnLoopAttempt:
     """One run of the function."""
 
-    def __init__(self, agent: OwnLoopAgent, intent: Intent, seed: int) -> None:
+    def __init__(self, agent: OwnLoopAgent, phrasings: tuple[str, ...], seed: int) -> None:
         self._agent = agent
-        self._intent = intent
+        self._phrasings = phrasings
         self._seed = seed
         self._llm = LlmEndpoint(lambda: agent.calls(child_seed(seed, _CALLS)))
         self._transcript = Transcript()
         # Calls of tools, and None or an exception when the function has ended.
-        self._events: queue.SimpleQueue[_Handover | BaseException | None] = queue.SimpleQueue()
-        self._waiting: _Handover | None = None
-        self._over = threading.Event()
+        self._events: queue.SimpleQueue[Handover | BaseException | None] = queue.SimpleQueue()
+        self._waiting: Future[str] | None = None
+        self._over = False
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -245,38 +246,35 @@ class OwnLoopAttempt:
     def act(self, observation: ToolObservation) -> ToolCall | None:
         """Return the next call of the function; None when it has returned."""
         if self._thread is None:
-            self._start(self._agent.prompts.prompt(self._intent, observation, self._seed))
+            self._start(phrasing(self._phrasings, observation, self._seed))
         elif self._waiting is not None:
-            self._waiting.result = observation.result
-            self._transcript.note("tool", observation.result.text if observation.result else "")
-            self._waiting.done.set()
+            text = observation.result.text if observation.result else ""
+            self._transcript.note("tool", text)
+            self._waiting.set_result(text)
             self._waiting = None
         event = self._events.get()
         # A spent budget, or a server that is down, matters more than how the loop took it.
         self._llm.raise_failure()
-        if not isinstance(event, _Handover):
+        if not isinstance(event, tuple):
             self._llm.raise_refusal()
             if event is not None:
                 raise event
             return None
-        self._waiting = event
-        self._transcript.note("agent", f"→ {event.call}")
-        return event.call
+        call, self._waiting = event
+        self._transcript.note("agent", f"→ {call}")
+        return call
 
     def end(self) -> None:
         """Stop the function: its tools raise, and the model is out of reach."""
         self._llm.close()
         with self._lock:
-            self._over.set()
-            if self._waiting is not None:
-                self._waiting.done.set()
-        while True:
-            try:
-                event = self._events.get_nowait()
-            except queue.Empty:
-                break
-            if isinstance(event, _Handover):
-                event.done.set()
+            self._over = True
+        left = [] if self._waiting is None else [self._waiting]
+        while not self._events.empty():
+            event = self._events.get()
+            left += event[1:] if isinstance(event, tuple) else ()
+        for result in left:
+            result.set_exception(AttemptOver())
         if self._thread is not None:
             self._thread.join(_PATIENCE)
 
@@ -302,15 +300,12 @@ class OwnLoopAttempt:
 
     def _call(self, call: ToolCall) -> str:
         """Hand a call over and wait for its result."""
-        handover = _Handover(call, threading.Event())
+        result: Future[str] = Future()
         with self._lock:
-            if self._over.is_set():
+            if self._over:
                 raise AttemptOver
-            self._events.put(handover)
-        handover.done.wait()
-        if handover.result is None:
-            raise AttemptOver
-        return handover.result.text
+            self._events.put((call, result))
+        return result.result()
 
 
 def plain_function(tool: Tool, call: Callable[[ToolCall], str]) -> Callable[..., str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from capscope.errors import ProblemError
@@ -21,27 +20,26 @@ from capscope.seeds import child_seed
 _PHRASING = -1  # child of the attempt's seed
 
 
-@dataclass(frozen=True)
-class Prompts:
-    """The phrasings of the intents that an agent can be asked for."""
+Prompts = Mapping[Intent, tuple[str, ...]]
+"""The phrasings of the intents that an agent can be asked for."""
 
-    phrasings: Mapping[Intent, tuple[str, ...]]
 
-    def check(self, intent: Intent) -> None:
-        """Raise `ProblemError` for an intent without a phrasing."""
-        if intent not in self.phrasings:
-            known = ", ".join(sorted(map(str, self.phrasings))[:5])
-            raise ProblemError(
-                f"no ask says how to request {intent}; add one to `asks` (there are asks for "
-                f"{known}, …)"
-            )
+def phrasings_of(prompts: Prompts, intent: Intent) -> tuple[str, ...]:
+    """Return the phrasings of an intent; raise `ProblemError` for one without any."""
+    if intent not in prompts:
+        known = ", ".join(sorted(map(str, prompts))[:5])
+        raise ProblemError(
+            f"no ask says how to request {intent}; add one to `asks` (there are asks for "
+            f"{known}, …)"
+        )
+    return prompts[intent]
 
-    def prompt(self, intent: Intent, observation: ToolObservation, seed: int) -> str:
-        """Return the phrasing of the observation's wording, or else one drawn by the seed."""
-        known = self.phrasings[intent]
-        wording = observation.wording
-        number = child_seed(seed, _PHRASING) if wording is None else wording
-        return known[number % len(known)]
+
+def phrasing(known: tuple[str, ...], observation: ToolObservation, seed: int) -> str:
+    """Return the phrasing of the observation's wording, or else one drawn by the seed."""
+    wording = observation.wording
+    number = child_seed(seed, _PHRASING) if wording is None else wording
+    return known[number % len(known)]
 
 
 _UNREADABLE = "unreadable arguments"

@@ -19,7 +19,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from capscope.adapters.tools.agents import OwnLoopAgent, ToolCallingAgent, ToolCallingSettings
-from capscope.adapters.tools.conversation import Prompts
 from capscope.adapters.tools.world import ToolWorld
 from capscope.errors import ProblemError, VocabularyError
 from capscope.logic import Atom, Intent, Literal, Predicate, State, Vocabulary
@@ -38,7 +37,7 @@ class Ask:
     phrasings: tuple[str, ...]
     also: tuple[str, ...] = ()
 
-    def grounded(self, vocabulary: Vocabulary) -> Iterator[GroundedAsk]:
+    def grounded(self, vocabulary: Vocabulary) -> Iterator[tuple[Intent, Ask]]:
         """Yield the ask for all objects that its variables may stand for."""
         intent = Intent.parse(self.intent)
         types = _variables(intent, vocabulary)
@@ -48,11 +47,10 @@ class Ask:
         for chosen in itertools.product(*choices):
             if len(set(chosen)) == len(chosen):
                 objects = dict(zip(types, chosen, strict=True))
-                yield GroundedAsk(
-                    intent.renamed(partial(_replaced, objects=objects)),
-                    tuple(phrasing.format(**objects) for phrasing in self.phrasings),
-                    tuple(_replaced_text(text, objects) for text in self.also),
-                )
+                grounded = intent.renamed(partial(_replaced, objects=objects))
+                phrasings = tuple(phrasing.format(**objects) for phrasing in self.phrasings)
+                also = tuple(_replaced_text(text, objects) for text in self.also)
+                yield grounded, Ask(str(grounded), phrasings, also)
 
     def _check_places(
         self, phrasing: str, types: Mapping[str, str], vocabulary: Vocabulary
@@ -68,15 +66,6 @@ class Ask:
                     f"{phrasing!r} mentions {{{place}}}, which is not a variable of {self.intent} "
                     f"(variables: {known})"
                 )
-
-
-@dataclass(frozen=True)
-class GroundedAsk:
-    """One intent, its phrasings, and the literals that belong to it."""
-
-    intent: Intent
-    phrasings: tuple[str, ...]
-    also: tuple[str, ...]
 
 
 def ask(intent: str, *phrasings: str, also: Sequence[str] = ()) -> Ask:
@@ -235,7 +224,7 @@ def tool_problem(
         world = world.with_wordings(factor)
     abstraction = StateAbstraction(predicates, objects, factor)
     grounded = _grounded(asks, abstraction)
-    prompts = Prompts({one.intent: one.phrasings for one in grounded})
+    prompts = {intent: one.phrasings for intent, one in grounded.items()}
     tools = tuple(world.tools.values())
     chosen: Agent
     if agent is None:
@@ -245,7 +234,11 @@ def tool_problem(
         if settings is not None:
             raise ProblemError("`settings` belong to the built-in agent; give either, not both")
         chosen, identity = OwnLoopAgent(agent, prompts, tools, model), model or ""
-    parts = [world.fingerprint, identity, [(str(one.intent), one.phrasings) for one in grounded]]
+    parts = [
+        world.fingerprint,
+        identity,
+        [(one.intent, one.phrasings) for one in grounded.values()],
+    ]
     return Problem(
         name=name,
         simulator=world,
@@ -255,15 +248,17 @@ def tool_problem(
         description=f"an agent with the tools {', '.join(world.tools)}",
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
         hazards=tuple(hazards),
-        intents=tuple(str(one.intent) for one in grounded),
-        expected=tuple(f"{one.intent}: {' and '.join(one.also)}" for one in grounded if one.also),
+        intents=tuple(one.intent for one in grounded.values()),
+        expected=tuple(
+            f"{one.intent}: {' and '.join(one.also)}" for one in grounded.values() if one.also
+        ),
     )
 
 
-def _grounded(asks: Sequence[Ask], abstraction: StateAbstraction) -> list[GroundedAsk]:
-    found: dict[Any, GroundedAsk] = {}
+def _grounded(asks: Sequence[Ask], abstraction: StateAbstraction) -> dict[Intent, Ask]:
+    found: dict[Intent, Ask] = {}
     for one in asks:
-        for grounded in one.grounded(abstraction.vocabulary):
-            if found.setdefault(grounded.intent, grounded) is not grounded:
-                raise ProblemError(f"two asks are about {grounded.intent}; join their phrasings")
-    return list(found.values())
+        for intent, grounded in one.grounded(abstraction.vocabulary):
+            if found.setdefault(intent, grounded) is not grounded:
+                raise ProblemError(f"two asks are about {intent}; join their phrasings")
+    return found

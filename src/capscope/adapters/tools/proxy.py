@@ -56,8 +56,9 @@ class LlmEndpoint:
         """The URL of the server, including `/v1`."""
         with self._lock:
             if self._token is None:
-                self._token = _server().add(self)
-            return f"{_server().url}/{self._token}/v1"
+                self._token = secrets.token_hex(16)
+                _endpoints[self._token] = self
+            return f"{_server_url()}/{self._token}/v1"
 
     @property
     def model(self) -> str:
@@ -87,7 +88,7 @@ class LlmEndpoint:
         """End all access; a call that is being answered is answered first."""
         self._closed = True
         if self._token is not None:
-            _server().remove(self._token)
+            _endpoints.pop(self._token, None)
         # Whatever was asked before is paid for and counted.
         if self._answering.acquire(timeout=_PATIENCE):
             self._answering.release()
@@ -214,9 +215,7 @@ class _ProxyHandler(BaseHTTPRequestHandler):
 
     def _endpoint(self) -> tuple[LlmEndpoint | None, str]:
         token, _, path = self.path.lstrip("/").partition("?")[0].partition("/")
-        server = self.server
-        assert isinstance(server, _ProxyServer)
-        return server.find(token), path
+        return _endpoints.get(token), path
 
     def _send(self, status: int, document: Mapping[str, Any]) -> None:
         self._write(status, "application/json", json.dumps(document).encode())
@@ -238,49 +237,26 @@ class _ProxyHandler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-class _ProxyServer(ThreadingHTTPServer):
-    """One server for all attempts of the process."""
-
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _ProxyHandler)
-        self._endpoints: dict[str, LlmEndpoint] = {}
-        self.url = f"http://127.0.0.1:{self.server_port}"
-
-    def add(self, endpoint: LlmEndpoint) -> str:
-        """Return a new token for an endpoint."""
-        token = secrets.token_hex(16)
-        self._endpoints[token] = endpoint
-        return token
-
-    def find(self, token: str) -> LlmEndpoint | None:
-        """Return the endpoint of a token; None if its attempt has ended."""
-        return self._endpoints.get(token)
-
-    def remove(self, token: str) -> None:
-        """Forget a token."""
-        self._endpoints.pop(token, None)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that disconnect."""
-
-
-_running: list[_ProxyServer] = []
+_endpoints: dict[str, LlmEndpoint] = {}
+"""The endpoints of the attempts that have not ended, by their tokens."""
+_running: list[ThreadingHTTPServer] = []
 _starting = threading.Lock()
 
 
-def _server() -> _ProxyServer:
-    """Return the server of this process, starting it if needed."""
+def _server_url() -> str:
+    """Return the URL of the server of this process, starting it if needed."""
     with _starting:
         if not _running:
-            server = _ProxyServer()
-            thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
-            thread.start()
+            server = ThreadingHTTPServer(("127.0.0.1", 0), _ProxyHandler, bind_and_activate=False)
+            server.block_on_close = False
+            server.request_queue_size = 64
+            # A client that disconnects is no error.
+            server.handle_error = lambda *_: None  # type: ignore[method-assign]
+            server.server_bind()
+            server.server_activate()
+            threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
             _running.append(server)
-        return _running[0]
+        return f"http://127.0.0.1:{_running[0].server_port}"
 
 
 @atexit.register
