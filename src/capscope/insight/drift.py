@@ -73,18 +73,29 @@ def find_drift(
     table = executions.complete
     threshold = ErrorBudget(error_rate, 1).share("drift").threshold(2)
     families = len(intents) if discovered is None else discovered
+    capabilities = int(table.capability.max(initial=0)) + 1
 
-    def search(draws: DrawsOfPairs) -> Drift | None:
-        evidence, change = draws.change(families, draws.asking(intents, vocabulary))
-        if change is None or evidence <= threshold:
+    def search(rows: Integers, places: Integers) -> Drift | None:
+        """Compare some executions of a pair, or of a pair in one position."""
+        arm, first = number_by_first_use((places * capabilities + table.capability)[rows])
+        capability, before = (c[rows[first]].tolist() for c in (table.capability, table.before))
+        pairs = zip(capability, before, strict=True)
+        asking = [not intents[c].holds(table.states[s], vocabulary) for c, s in pairs]
+        asked = np.array(asking, dtype=bool)
+        ways = _hits_and_misses(table, rows, arm, rows[first], asked, families)
+        found = [change for change in map(evidence_of_change, ways) if change is not None]
+        evidence = log_sum_exp([c.evidence for c in found]) - math.log(2) if found else -math.inf
+        if evidence <= threshold:
             return None
-        return draws.drift(change, evidence, intents, vocabulary)
+        best = max(found, key=lambda change: change.evidence)._replace(evidence=evidence)
+        return _described(best, table, rows, arm, intents, vocabulary)
 
     if not _starts_differ(table):
-        found = search(DrawsOfPairs.everywhere(table))
+        found = search(np.arange(len(table)), table.before)
         if found is None or not several_positions():
             return found
-    return search(DrawsOfPairs.at_positions(table))
+    # A position has one state.
+    return search(np.flatnonzero(table.at_start), table.position)
 
 
 def _starts_differ(table: ExecutionTable) -> bool:
@@ -94,94 +105,63 @@ def _starts_differ(table: ExecutionTable) -> bool:
     return bool((table.position[starts] != table.position[starts[first]][which]).any())
 
 
-@dataclass(frozen=True)
-class DrawsOfPairs:
-    """The draws of pairs, or of pairs in one position."""
+def _hits_and_misses(
+    table: ExecutionTable,
+    rows: Integers,
+    arm: Integers,
+    first: Integers,
+    asking: Mask,
+    families: int,
+) -> Iterator[ArmDraws]:
+    """Yield the draws as hits and misses: "it changed something", "it repeated the first".
 
-    table: ExecutionTable
-    row: Integers
-    """The executions that count."""
-    arm: Integers
-    """For each, the number of its pair, or of its pair and position."""
-    first: Integers
-    """For each arm, its first execution."""
+    An agent that changes nothing because the intent holds is as steady as can be. Many pairs are
+    like that, and would outweigh those that show that it no longer does what it did.
 
-    @classmethod
-    def everywhere(cls, table: ExecutionTable) -> DrawsOfPairs:
-        """Compare all executions of a pair."""
-        capabilities = int(table.capability.max(initial=0)) + 1
-        return cls._of(table, np.arange(len(table)), table.before * capabilities + table.capability)
+    Args:
+        table: All executions.
+        rows: Those that count.
+        arm: For each of these, the number of its arm.
+        first: For each arm, its first execution.
+        asking: For each arm, whether its intent did not hold in its state.
+        families: The number of capabilities that were known before the first execution.
+    """
+    after, family = table.after, table.capability[first]
+    changed: Mask = after[rows] != table.before[rows]
+    asked: Mask = asking[arm]
+    yield ArmDraws(rows[asked], arm[asked], changed[asked], family, families)
+    reference = first[arm]
+    later = rows != reference
+    repeated: Mask = after[rows] == after[reference]
+    yield ArmDraws(rows[later], arm[later], repeated[later], family, families)
 
-    @classmethod
-    def at_positions(cls, table: ExecutionTable) -> DrawsOfPairs:
-        """Compare only executions of a pair that began in the same position."""
-        known = np.flatnonzero(table.at_start)
-        capabilities = int(table.capability.max(initial=0)) + 1
-        # A position has one state.
-        return cls._of(table, known, (table.position * capabilities + table.capability)[known])
 
-    @classmethod
-    def _of(cls, table: ExecutionTable, row: Integers, code: Integers) -> DrawsOfPairs:
-        arm, first = number_by_first_use(code)
-        return cls(table, row, arm, row[first])
-
-    def asking(self, intents: Sequence[Intent], vocabulary: Vocabulary) -> Mask:
-        """Return for each arm whether its intent did not hold in its state."""
-        table = self.table
-        pairs = zip(
-            table.capability[self.first].tolist(), table.before[self.first].tolist(), strict=True
-        )
-        held = [intents[c].holds(table.states[s], vocabulary) for c, s in pairs]
-        return ~np.array(held, dtype=bool)
-
-    def change(self, families: int, asking: Mask) -> tuple[float, ChangePoint | None]:
-        """Return the evidence of a change and the change that explains it best."""
-        ways = self.draws(families, asking)
-        found = [c for c in map(evidence_of_change, ways) if c is not None]
-        if not found:
-            return -math.inf, None
-        best = max(found, key=lambda change: change.evidence)
-        return log_sum_exp([c.evidence for c in found]) - math.log(2), best
-
-    def draws(self, families: int, asking: Mask) -> Iterator[ArmDraws]:
-        """Yield the draws as hits and misses: "it changed something", "it repeated the first".
-
-        An agent that changes nothing because the intent holds is as steady as can be. Many pairs
-        are like that, and would outweigh those that show that it no longer does what it did.
-        """
-        after, family = self.table.after, self.table.capability[self.first]
-        changed: Mask = after[self.row] != self.table.before[self.row]
-        asked: Mask = asking[self.arm]
-        yield ArmDraws(self.row[asked], self.arm[asked], changed[asked], family, families)
-        reference = self.first[self.arm]
-        later = self.row != reference
-        repeated: Mask = after[self.row] == after[reference]
-        yield ArmDraws(self.row[later], self.arm[later], repeated[later], family, families)
-
-    def drift(
-        self,
-        change: ChangePoint,
-        evidence: float,
-        intents: Sequence[Intent],
-        vocabulary: Vocabulary,
-    ) -> Drift:
-        """Describe a change by the pair that shows it most clearly."""
-        table, arms = self.table, len(self.first)
-        early = self.row < change.time
-        drawn_late = np.bincount(self.arm[~early], minlength=arms) > 0
-        both = (self.first < change.time) & drawn_late
-        rows = self.row[self.arm == np.where(both, change.arms, -math.inf).argmax()]
-        return Drift(
-            change.time,
-            evidence,
-            None if change.family is None else intents[change.family],
-            int(both.sum()),
-            intents[table.capability[rows[0]]],
-            table.states[table.before[rows[0]]],
-            _outcomes(table, rows[rows < change.time]),
-            _outcomes(table, rows[rows >= change.time]),
-            vocabulary,
-        )
+def _described(
+    change: ChangePoint,
+    table: ExecutionTable,
+    rows: Integers,
+    arm: Integers,
+    intents: Sequence[Intent],
+    vocabulary: Vocabulary,
+) -> Drift:
+    """Describe a change by the arm that shows it most clearly."""
+    drawn_early, drawn_late = (
+        np.bincount(arm[when], minlength=len(change.arms)) > 0
+        for when in (rows < change.time, rows >= change.time)
+    )
+    both = drawn_early & drawn_late
+    clearest = rows[arm == np.where(both, change.arms, -math.inf).argmax()]
+    return Drift(
+        change.time,
+        change.evidence,
+        None if change.family is None else intents[change.family],
+        int(both.sum()),
+        intents[table.capability[clearest[0]]],
+        table.states[table.before[clearest[0]]],
+        _outcomes(table, clearest[clearest < change.time]),
+        _outcomes(table, clearest[clearest >= change.time]),
+        vocabulary,
+    )
 
 
 def _outcomes(table: ExecutionTable, rows: Integers) -> Counter[State]:
