@@ -9,7 +9,7 @@ import pytest
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import LearnedModel, Provenance, StateGraph
-from capscope.model.doubt import DoubtCalibration, HeldOutPrediction
+from capscope.model.doubt import HeldOutPrediction, calibrated_doubt, fit
 from support.pursuing_agents import PURSUED, drawn_pairs, graph_of, transitions
 from support.toy_worlds import WORDS
 
@@ -21,32 +21,32 @@ def predictions(number, capability=0, changes=True, disagreement=0.05, missed=0.
 
 
 def test_without_evidence_the_disagreement_is_believed():
-    calibration = DoubtCalibration([])
+    calibration = calibrated_doubt([])
     for disagreement in (0.02, 0.1, 0.5):
-        assert calibration.doubt(3, True, disagreement) == pytest.approx(disagreement)
+        assert calibration(3, True, disagreement) == pytest.approx(disagreement)
 
 
 def test_predictions_that_mostly_fail_are_doubted_however_far_the_experts_agree():
     held_out = predictions(70, missed=1.0) + predictions(30, missed=0.0)
-    assert DoubtCalibration(held_out).doubt(0, True, 0.05) == pytest.approx(0.7, abs=0.05)
+    assert calibrated_doubt(held_out)(0, True, 0.05) == pytest.approx(0.7, abs=0.05)
 
 
 def test_predictions_that_never_fail_are_doubted_less_than_the_experts_disagree():
     held_out = predictions(300, disagreement=0.2)
-    assert DoubtCalibration(held_out).doubt(0, True, 0.2) < 0.03
+    assert calibrated_doubt(held_out)(0, True, 0.2) < 0.03
 
 
 def test_that_nothing_happens_is_judged_apart_from_changes():
     held_out = predictions(50, missed=1.0) + predictions(200, changes=False)
-    calibration = DoubtCalibration(held_out)
-    assert calibration.doubt(0, True, 0.05) > 0.6
-    assert calibration.doubt(0, False, 0.05) < 0.02
+    calibration = calibrated_doubt(held_out)
+    assert calibration(0, True, 0.05) > 0.6
+    assert calibration(0, False, 0.05) < 0.02
 
 
 def test_a_capability_that_fails_more_than_others_is_doubted_more():
     held_out = predictions(40, 0, missed=1.0) + predictions(40, 1) + predictions(3, 2)
-    calibration = DoubtCalibration(held_out)
-    failing, right, hardly_known, unknown = (calibration.doubt(i, True, 0.05) for i in range(4))
+    calibration = calibrated_doubt(held_out)
+    failing, right, hardly_known, unknown = (calibration(i, True, 0.05) for i in range(4))
     assert right < hardly_known <= unknown < failing
 
 
@@ -56,7 +56,7 @@ def test_the_fit_is_where_a_naive_twin_finds_nothing_more_probable():
         HeldOutPrediction(rng.randrange(3), True, rng.random() / 2, rng.choice((0.0, 0.3, 1.0)))
         for _ in range(80)
     ]
-    weights = DoubtCalibration(held_out)._weights[True]
+    weights = fit(held_out)
 
     def log_posterior(weights):
         intercept, slope, *offsets = weights

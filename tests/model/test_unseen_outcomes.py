@@ -9,7 +9,7 @@ import pytest
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.model.doubt import UnseenOutcomes, log_likelihood
+from capscope.model.doubt import log_likelihood, merged, shown_together, unseen_outcomes
 from support.toy_worlds import WORDS
 
 LIT_A, LIT_B = Intent.parse("lit(a)"), Intent.parse("lit(b)")
@@ -44,8 +44,8 @@ def graph_of(draws, intents=(LIT_A, LIT_B)):
 
 def after_draws(draws, intents=(LIT_A, LIT_B)):
     """Return how likely a pair does something new after these draws."""
-    unseen = UnseenOutcomes(graph_of(draws, intents))
-    return lambda state, intent: unseen.probability(state, intents.index(intent))
+    unseen = unseen_outcomes(graph_of(draws, intents))
+    return lambda state, intent: unseen(state, intents.index(intent))
 
 
 def test_a_pair_tried_once_is_trusted_if_repeated_pairs_always_did_the_same():
@@ -112,11 +112,11 @@ def test_outcomes_are_merged_as_by_the_naive_twin():
             for _ in range(rng.randint(1, 4))
         ]
         graph = graph_of(draws)
-        unseen = UnseenOutcomes(graph)
+        together = shown_together(graph)
         for node in graph.nodes.values():
             if node.pairs[0] is not None:
                 counts = node.pairs[0].counts
-                assert unseen._partition(counts) == naive_blocks(counts, unseen._together)
+                assert merged(counts, together) == naive_blocks(counts, together)
 
 
 def test_the_order_of_draws_makes_no_difference():

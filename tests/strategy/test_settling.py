@@ -87,7 +87,7 @@ def test_nothing_is_above_one_and_nothing_rules_out_all():
 
 
 def outcomes_like_missed(found):
-    return USUAL.like_missed([found]).outcomes
+    return USUAL.like_missed([found])[1]
 
 
 def test_an_outcome_counts_the_less_the_more_frequent_it_is():
@@ -253,7 +253,7 @@ def test_a_verdict_counts_like_a_recount(seed):
     bound = MissBound(settings.epsilon, settings.delta * MISSED_SHARE)
     like = bound.like_missed([Counter(found) for found in others.values()])
     error = 0.0
-    for several, factor in ((False, like.capabilities), (True, like.outcomes)):
+    for several, factor in zip((False, True), like, strict=True):
         totals = [p.total for (_, c), p in pairs.items() if (c in varied) == several]
         error += bound.error(factor, min(totals)) if totals else 0.0
     assert found.hidden == pytest.approx(min(error, 1.0))

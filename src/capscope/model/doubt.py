@@ -1,6 +1,6 @@
 """Predictions of the learned model, what they rest on, and how likely they fail.
 
-**Tried pairs** (`UnseenOutcomes`). A pair tried once had one outcome, and a model that only counts
+**Tried pairs** (`unseen_outcomes`). A pair tried once had one outcome, and a model that only counts
 is sure of it. Whether that is justified depends on the agent: if pairs that were repeated always
 did the same, yes; if every second repetition was something new, no. So this is learned from all
 repetitions in a run.
@@ -16,10 +16,10 @@ about its behaviour when it acts, hence the second level. And a drive that ends 
 not new in one more state: the model expects of every pair all outcomes of its type. So outcomes
 that some other pair has shown together count as one.
 
-**Inferred pairs** (`DoubtCalibration`). The experts' disagreement is not a probability. In a
-kitchen they agreed on seven of ten pairs and were wrong about them: all had learned the same habit.
-So every state is held out once: what was tried there is predicted from all other states, and
-compared. The log odds of a failure are then
+**Inferred pairs** (`calibrated_doubt`). The experts' disagreement is not a probability. In a
+kitchen they agreed on what seven of ten pairs do, and were wrong about them: all had learned the
+same habit. So every state is held out once: what was tried there is predicted from all other
+states, and compared. The log odds of a failure are then
 
     a + b · (log odds of the disagreement) + (an offset of the capability)
 
@@ -72,10 +72,10 @@ class Support(NamedTuple):
     """Those of the pair itself."""
 
 
-class LearnedPrediction(Mapping[State, float]):
+class LearnedPrediction(dict[State, float]):
     """Successor → probability, with what it rests on; empty if nothing is predicted."""
 
-    __slots__ = ("_doubt", "_shares", "provenance", "support")
+    __slots__ = ("_doubt", "provenance", "support")
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class LearnedPrediction(Mapping[State, float]):
         support: Support,
     ) -> None:
         """`doubt` is computed on first use: it takes longer than the prediction."""
-        self._shares = shares
+        super().__init__(shares)
         self._doubt = doubt
         self.provenance = provenance
         self.support = support
@@ -95,17 +95,8 @@ class LearnedPrediction(Mapping[State, float]):
         """The probability that the next execution ends in none of the predicted states."""
         return self._doubt()
 
-    def __getitem__(self, state: State) -> float:
-        return self._shares[state]
-
-    def __iter__(self) -> Iterator[State]:
-        return iter(self._shares)
-
-    def __len__(self) -> int:
-        return len(self._shares)
-
     def __repr__(self) -> str:
-        return f"<{self.provenance}, doubt {self.doubt:.2g}: {dict(self._shares)}>"
+        return f"<{self.provenance}, doubt {self.doubt:.2g}: {super().__repr__()}>"
 
 
 _GRID = tuple((theta, d) for d in (0.0, 0.5) for theta in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10))
@@ -134,57 +125,39 @@ def log_likelihood(partition: Partition, theta: float, d: float) -> float:
     return found + repeated - drawn
 
 
-class UnseenOutcomes:
-    """The probability of an outcome that the model does not predict, for every tried pair."""
+def unseen_outcomes(graph: StateGraph) -> Callable[[State, int], float]:
+    """Return how likely the next outcome of a tried pair is neither its own nor its type's."""
+    together = shown_together(graph)
+    tried: list[list[PairWeights]] = [[{} for _ in graph.capabilities] for _ in _KINDS]
+    # In the order of states, so that the order in which they were seen decides nothing.
+    for state in sorted(graph.nodes):
+        for capability, pair in enumerate(graph.nodes[state].pairs):
+            if pair is not None:
+                partition = merged(pair.counts, together)
+                for kind, share in _shares(pair.counts):
+                    alike = tried[kind][capability]
+                    alike[partition] = alike.get(partition, 0.0) + share
+    first = np.full(len(_GRID), 0.5 / (len(_GRID) - 1))
+    first[0] = 0.5
+    of_kind = [_added(partitions) for partitions in tried]
+    every = _fitted(_added(of_kind), first, _PRIOR_PAIRS)
+    peers = [_fitted(partitions, every, _ALL_PAIRS) for partitions in of_kind]
+    weights = [[_fitted(own, peers[kind], _PEERS) for own in tried[kind]] for kind in _KINDS]
 
-    def __init__(self, graph: StateGraph) -> None:
-        self._graph = graph
-        self._together = _shown_together(graph)
-        tried: list[list[PairWeights]] = [[{} for _ in graph.capabilities] for _ in _KINDS]
-        # In the order of states, so that the order in which they were seen decides nothing.
-        for state in sorted(graph.nodes):
-            for capability, pair in enumerate(graph.nodes[state].pairs):
-                if pair is not None:
-                    partition = self._partition(pair.counts)
-                    for kind, share in _shares(pair.counts):
-                        alike = tried[kind][capability]
-                        alike[partition] = alike.get(partition, 0.0) + share
-        first = np.full(len(_GRID), 0.5 / (len(_GRID) - 1))
-        first[0] = 0.5
-        of_kind = [_added(partitions) for partitions in tried]
-        every = _fitted(_added(of_kind), first, _PRIOR_PAIRS)
-        peers = [_fitted(partitions, every, _ALL_PAIRS) for partitions in of_kind]
-        self._weights = [
-            [_fitted(partitions, peers[kind], _PEERS) for partitions in tried[kind]]
-            for kind in _KINDS
-        ]
-
-    def probability(self, state: State, capability: int) -> float:
-        """Return how likely the next outcome of a tried pair is neither its own nor its type's."""
-        pair = self._graph.pair(state, capability)
+    def probability(state: State, capability: int) -> float:
+        pair = graph.pair(state, capability)
         assert pair is not None, "an untried pair has shown nothing"
-        partition = self._partition(pair.counts)
+        partition = merged(pair.counts, together)
         return sum(
-            share * new_probability(partition, self._weights[kind][capability])
+            share * new_probability(partition, weights[kind][capability])
             for kind, share in _shares(pair.counts)
         )
 
-    def _partition(self, counts: Mapping[Effect, int]) -> Partition:
-        """Return how often each outcome was seen; those that others showed together are one."""
-        if len(counts) == 1:
-            return (*counts.values(),)
-        blocks: list[set[Effect]] = []
-        for effect in counts:
-            linked = [b for b in blocks if any(self._elsewhere(effect, other) for other in b)]
-            blocks = [b for b in blocks if b not in linked] + [{effect}.union(*linked)]
-        return _descending(sum(counts[effect] for effect in block) for block in blocks)
-
-    def _elsewhere(self, one: Effect, other: Effect) -> bool:
-        """Return whether two effects of a pair were also shown together by another."""
-        return self._together[frozenset((one, other))] > 1
+    return probability
 
 
-def _shown_together(graph: StateGraph) -> Counter[frozenset[Effect]]:
+def shown_together(graph: StateGraph) -> Counter[frozenset[Effect]]:
+    """Count the pairs that have shown both of two effects."""
     return Counter(
         frozenset(two)
         for node in graph.nodes.values()
@@ -192,6 +165,17 @@ def _shown_together(graph: StateGraph) -> Counter[frozenset[Effect]]:
         if pair is not None
         for two in combinations(pair.counts, 2)
     )
+
+
+def merged(counts: Mapping[Effect, int], together: Counter[frozenset[Effect]]) -> Partition:
+    """Return how often each outcome was seen; those that another pair showed together are one."""
+    if len(counts) == 1:
+        return (*counts.values(),)
+    blocks: list[set[Effect]] = []
+    for effect in counts:
+        linked = [b for b in blocks if any(together[frozenset((effect, o))] > 1 for o in b)]
+        blocks = [b for b in blocks if b not in linked] + [{effect}.union(*linked)]
+    return tuple(sorted((sum(counts[e] for e in block) for block in blocks), reverse=True))
 
 
 def _shares(counts: Mapping[Effect, int]) -> Iterator[tuple[int, float]]:
@@ -212,10 +196,6 @@ def new_probability(partition: Partition, weights: Floats) -> float:
     draws, kinds = sum(partition), len(partition)
     new = np.array([(theta + kinds * d) / (draws + theta) for theta, d in _GRID])
     return float(belief @ new / belief.sum())
-
-
-def _descending(counts: Iterable[int]) -> Partition:
-    return tuple(sorted(counts, reverse=True))
 
 
 def _added(groups: Iterable[PairWeights]) -> PairWeights:
@@ -270,22 +250,23 @@ class HeldOutPrediction(NamedTuple):
     """The fraction of the pair's executions that ended in none of the predicted states."""
 
 
-class DoubtCalibration:
-    """The probability that a prediction fails, given how far the experts disagree."""
+def calibrated_doubt(
+    held_out: Iterable[HeldOutPrediction],
+) -> Callable[[int, bool, float], float]:
+    """Return how likely a prediction fails, given capability, `changes` and disagreement."""
+    held_out = list(held_out)
+    weights = [
+        fit([one for one in held_out if one.changes == changes]) for changes in (False, True)
+    ]
 
-    def __init__(self, held_out: Iterable[HeldOutPrediction]) -> None:
-        held_out = list(held_out)
-        self._weights = [
-            _fit([one for one in held_out if one.changes == changes]) for changes in (False, True)
-        ]
-
-    def doubt(self, capability: int, changes: bool, disagreement: float) -> float:
-        """Return how likely a prediction fails."""
-        intercept, slope, *offsets = self._weights[changes].tolist()
+    def doubt(capability: int, changes: bool, disagreement: float) -> float:
+        intercept, slope, *offsets = weights[changes].tolist()
         score = intercept + slope * _log_odds(disagreement)
         if capability < len(offsets):
             score += offsets[capability]
         return 1.0 / (1.0 + exp(-score))
+
+    return doubt
 
 
 def _log_odds(disagreement: float) -> float:
@@ -293,7 +274,7 @@ def _log_odds(disagreement: float) -> float:
     return log(share / (1.0 - share))
 
 
-def _fit(held_out: Sequence[HeldOutPrediction]) -> Floats:
+def fit(held_out: Sequence[HeldOutPrediction]) -> Floats:
     """Return the intercept, the slope and the offsets that are most probable a posteriori."""
     capabilities = 1 + max((one.capability for one in held_out), default=-1)
     prior = np.zeros(2 + capabilities)

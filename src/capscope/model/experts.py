@@ -12,8 +12,7 @@ predictions slowly forgotten. So a wrong assumption costs a few executions and n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from capscope.model.outcome_types import OutcomeTypes
 from capscope.model.pursuit import Pursuit
 from capscope.model.shortest_paths import UNKNOWN
 from capscope.model.state_graph import StateMatrix
-from capscope.model.trees import Committee, Lifting
+from capscope.model.trees import Committee, Lifting, grow_committee, mean_shares
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask
 
@@ -33,37 +32,12 @@ _FORGET = 0.98  # old predictions of a capability count less with each new one
 _FORGET_ALL = 0.999  # the same over all capabilities
 
 
-class Votes(NamedTuple):
-    """How far each expert believes each type in each of some rows."""
+_Trees = tuple[list[int], Committee, Committee | None]
+"""The types among the labels of a capability, its ground trees, and those of pursuit if there are.
 
-    types: list[int]
-    shares: Floats
-    """By expert, row and type."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Trees:
-    """What was grown for one capability."""
-
-    classes: list[int]
-    """The types among the labels; a tree's class is an index of this list."""
-    ground: Committee
-    pursuing: Committee | None
-    """Class 0 is "as pursuit predicts"; the others are shifted by one."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Seedling:
-    """The training data of the trees of one capability at the time when they were due.
-
-    They are grown on the first request for their votes. While a resumed run replays its answers,
-    most are replaced before.
-    """
-
-    labels: Mapping[int, int]
-    """The type of each row that was tried."""
-    steps: Integers | None
-    """The type of the first step from each row, if the agent pursued its intent."""
+A class of a ground tree is an index of this list. For pursuit, class 0 is "as pursuit predicts",
+and the others are shifted by one.
+"""
 
 
 class Experts:
@@ -85,7 +59,7 @@ class Experts:
         self._lifting = Lifting(vocabulary, matrix, types)
         self.pursuit = Pursuit(vocabulary, matrix, types) if pursuit else None
         self._intents: list[Intent] = []
-        self._trees: list[_Trees | _Seedling | None] = []  # None before anything was tried
+        self._trees: list[_Trees | Callable[[], _Trees] | None] = []  # None: nothing was tried
         self._scores: list[Floats] = []
         self._overall: Floats = np.zeros(3)
 
@@ -115,22 +89,12 @@ class Experts:
             self.pursuit.plan(tests, labels, seen)
 
     def grow(self, capability: int, labels: Mapping[int, int]) -> None:
-        """Grow the trees of a capability."""
-        steps = None
-        if self.pursuit is not None:
-            steps = self._planned_steps(capability)
-        self._trees[capability] = _Seedling(dict(labels), steps)
+        """Grow the trees of a capability, given the type of each row in which it was tried."""
+        steps = None if self.pursuit is None else self.expected_steps(capability)
+        # On the first request for votes: when a run is resumed, most are replaced before.
+        self._trees[capability] = partial(self._grow, capability, dict(labels), steps)
 
-    def _grown(self, capability: int) -> _Trees:
-        """Return the trees of a capability."""
-        trees = self._trees[capability]
-        assert trees is not None, "something was tried"
-        if isinstance(trees, _Seedling):
-            trees = self._trees[capability] = self._grow(capability, trees)
-        return trees
-
-    def _grow(self, capability: int, seedling: _Seedling) -> _Trees:
-        labels = seedling.labels
+    def _grow(self, capability: int, labels: Mapping[int, int], steps: Integers | None) -> _Trees:
         # In the order of states, so that the order in which they were seen decides nothing.
         order = sorted(labels, key=self._matrix.states.__getitem__)
         rows = np.array(order)
@@ -139,55 +103,55 @@ class Experts:
         place = {number: i for i, number in enumerate(found)}
         classes = np.array([place[number] for number in types.tolist()])
         bits, seed = self._matrix.bits[rows], child_seed(self._seed, capability)
-        ground = Committee.grown(bits, classes, len(found), COMMITTEE, seed)
-        if seedling.steps is None:
-            return _Trees(found, ground, None)
-        classes = np.where(seedling.steps[rows] == types, 0, classes + 1)
-        pursuing = Committee.grown(bits, classes, len(found) + 1, COMMITTEE, seed + 1)
-        return _Trees(found, ground, pursuing)
+        ground = grow_committee(bits, classes, len(found), COMMITTEE, seed)
+        if steps is None:
+            return found, ground, None
+        classes = np.where(steps[rows] == types, 0, classes + 1)
+        return found, ground, grow_committee(bits, classes, len(found) + 1, COMMITTEE, seed + 1)
 
     def knows(self, capability: int) -> bool:
         """Return whether trees were grown for a capability."""
         return self._trees[capability] is not None
 
-    def _planned_steps(self, capability: int) -> Integers:
-        """Return the behaviour in each row of an agent that pursues its intent."""
-        assert self.pursuit is not None, "there is such an expert"
-        if self.pursuit.step.shape[0] <= capability:
+    def expected_steps(self, capability: int) -> Integers:
+        """Return, for each row, what the agent would do if it pursued its intent."""
+        if self.pursuit is None or self.pursuit.step.shape[0] <= capability:
             return np.full(len(self._matrix), UNKNOWN)
         steps: Integers = self.pursuit.step[capability]
         return steps
 
-    def expected_step(self, capability: int, rows: Integers) -> Integers:
-        """Return the behaviour in some rows of an agent that pursues its intent."""
-        if self.pursuit is None:
-            return np.full(len(rows), UNKNOWN)
-        return self._planned_steps(capability)[rows]
+    def votes(self, capability: int, rows: Integers) -> tuple[list[int], Floats]:
+        """Return types, and how far each expert believes each of them in each row.
 
-    def votes(self, capability: int, rows: Integers) -> Votes:
-        """Return the votes of the experts; one without a vote repeats the ground trees."""
-        trees, bits = self._grown(capability), self._matrix.part(rows)
+        The array is by expert, row and type. An expert that has nothing to say repeats the ground
+        trees.
+        """
+        trees, bits = self._trees[capability], self._matrix.part(rows)
+        assert trees is not None, "something was tried"
+        if callable(trees):
+            trees = self._trees[capability] = trees()
+        classes, ground, pursuing = trees
         lifted_types, lifted = self._lifting.votes(capability, rows)
-        steps = self.expected_step(capability, rows)
-        types = list(dict.fromkeys([*trees.classes, *lifted_types, *np.unique(steps).tolist()]))
+        steps = self.expected_steps(capability)[rows]
+        types = list(dict.fromkeys([*classes, *lifted_types, *np.unique(steps).tolist()]))
         types = [number for number in types if number != UNKNOWN]
         place = {number: i for i, number in enumerate(types)}
         shares = np.zeros((3, len(rows), len(types)))
-        known = len(trees.classes)
-        shares[GROUND, :, :known] = trees.ground.shares(bits)
+        known = len(classes)
+        shares[GROUND, :, :known] = mean_shares(ground, bits)
         shares[LIFTED] = shares[GROUND]
         if lifted_types:
             shares[LIFTED] = 0.0
             shares[LIFTED][:, [place[number] for number in lifted_types]] = lifted
-        if trees.pursuing is None:
+        if pursuing is None:
             shares[PURSUIT] = shares[GROUND]
         else:
-            coded = trees.pursuing.shares(bits)
+            coded = mean_shares(pursuing, bits)
             shares[PURSUIT, :, :known] = coded[:, 1:]
             foreseen = np.flatnonzero(steps != UNKNOWN)
             column = [place[number] for number in steps[foreseen].tolist()]
             shares[PURSUIT, foreseen, column] += coded[foreseen, 0]
-        return Votes(types, shares)
+        return types, shares
 
     def weights(self, capability: int) -> Floats:
         """Return how far each expert is believed for a capability."""

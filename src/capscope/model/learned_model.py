@@ -25,16 +25,16 @@ import numpy as np
 from capscope.logic import Effect, Intent, State
 from capscope.model.doubt import (
     FOLDS,
-    DoubtCalibration,
     HeldOutPrediction,
     IsAsked,
     LearnedPrediction,
     Provenance,
     Support,
-    UnseenOutcomes,
+    calibrated_doubt,
     divided,
     in_fold,
     in_half,
+    unseen_outcomes,
 )
 from capscope.model.experts import Experts
 from capscope.model.outcome_types import NO_CHANGE, NOTHING, OddsPooling, OutcomeTypes, fit_poolings
@@ -138,11 +138,11 @@ class LearnedModel:
                 yield capability, others
 
     @cached_property
-    def _calibration(self) -> DoubtCalibration:
+    def _calibration(self) -> Callable[[int, bool, float], float]:
         pursuit = self.experts.pursuit is not None
         twin = LearnedModel(self._fitted_to(), self._seed, pursuit=pursuit)
         twin.experts.believe_as(self.experts)
-        return DoubtCalibration(twin._held_out())
+        return calibrated_doubt(twin._held_out())
 
     def _held_out(self) -> Iterator[HeldOutPrediction]:
         """Predict what was tried in each state from what was tried in others.
@@ -172,8 +172,8 @@ class LearnedModel:
         return missed / pair.total
 
     @cached_property
-    def _unseen(self) -> UnseenOutcomes:
-        return UnseenOutcomes(self.graph)
+    def _unseen(self) -> Callable[[State, int], float]:
+        return unseen_outcomes(self.graph)
 
     def estimate_doubts_from(self, fitted_to: Callable[[], StateGraph]) -> None:
         """Use the graph as it was when the model was fitted; its own may have grown since.
@@ -265,7 +265,7 @@ class LearnedModel:
         return min((self._wrong + _PRIOR_FAILURES) / (self._doubted + _PRIOR_FAILURES), 1.0)
 
     def _type_of(self, capability: int, row: int, pair: PairStats) -> int:
-        expected = int(self.experts.expected_step(capability, np.array([row]))[0])
+        expected = int(self.experts.expected_steps(capability)[row])
         return self.types.of(pair, max(expected, NOTHING))
 
     def _tried_pairs(self) -> list[list[tuple[int, PairStats]]]:
@@ -281,7 +281,7 @@ class LearnedModel:
 
     def _label(self, capability: int, tried: Sequence[tuple[int, PairStats]]) -> None:
         rows = np.array([row for row, _ in tried], dtype=np.int64)
-        expected = np.maximum(self.experts.expected_step(capability, rows), NOTHING).tolist()
+        expected = np.maximum(self.experts.expected_steps(capability)[rows], NOTHING).tolist()
         self._labels[capability] = {
             row: self.types.of(pair, step)
             for (row, pair), step in zip(tried, expected, strict=True)
@@ -367,12 +367,7 @@ class LearnedModel:
 
     def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""
-        each = self.coverage_by_capability()
-        return ModelCoverage(
-            sum(own.tried for own in each),
-            sum(own.inferred for own in each),
-            sum(own.unknown for own in each),
-        )
+        return ModelCoverage(*map(sum, zip(*self.coverage_by_capability(), (0, 0, 0), strict=True)))
 
     def coverage_by_capability(self) -> list[ModelCoverage]:
         """Count the states seen by what the prediction of each capability rests on."""
@@ -418,28 +413,29 @@ class LearnedModel:
         """Return what is inferred of a pair, as if it had never been tried."""
         index = self.graph.index[capability]
         number, disagreement = self.infer(self.matrix.add(state), index)
-        support = Support(tuple(sorted(self.types.effects[number])), self.types.draws[number], 0)
+        support = self._support(number, 0)
         if disagreement > _UNKNOWN:
             return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
         return LearnedPrediction(
             _applied(self.types.odds[number], state),
             Provenance.INFERRED,
-            lambda: self._calibration.doubt(index, number != NOTHING, disagreement),
+            lambda: self._calibration(index, number != NOTHING, disagreement),
             support,
         )
 
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
         number = self._type_of(capability, self.matrix.add(state), pair)
         odds = self._pooling(number).odds_of(pair.counts, self.types.odds[number])
-        support = Support(
-            tuple(sorted(self.types.effects[number])), self.types.draws[number], pair.total
-        )
         return LearnedPrediction(
             _applied(odds, state),
             Provenance.TRIED,
-            lambda: self._unseen.probability(state, capability),
-            support,
+            lambda: self._unseen(state, capability),
+            self._support(number, pair.total),
         )
+
+    def _support(self, number: int, own_draws: int) -> Support:
+        effects = tuple(sorted(self.types.effects[number]))
+        return Support(effects, self.types.draws[number], own_draws)
 
 
 class Observed(NamedTuple):

@@ -46,7 +46,9 @@ _RANK_PRIOR = 0.3  # comparisons won and lost against the average behaviour of t
 Labels = Sequence[Mapping[int, int]]
 """For each capability the type of each row in which it was tried."""
 Alternatives = tuple[LiteralTest, ...]
-"""An intent: one of these must hold."""
+"""An intent: one of these is to hold."""
+_Possible = Callable[[Integers], Mask]
+"""In which of some rows a type of outcome is believed to be possible."""
 
 
 class Pursuit:
@@ -59,7 +61,7 @@ class Pursuit:
         self._tests: list[Alternatives] = []
         self._distance: Floats = np.zeros((0, 0))
         self._rank: Floats = np.zeros(0)
-        self._possible: dict[int, _Conditions] = {}
+        self._possible: dict[int, _Possible] = {}
         self._groups: Sequence[int] = ()
         self.step: Integers = np.zeros((0, 0), dtype=np.int64)
         """For each capability and row the type of the first step; -1 if the row is new."""
@@ -113,7 +115,7 @@ class Pursuit:
 
     def _conditions(
         self, number: int, rows: Sequence[int], labels: Labels, seen: Integers
-    ) -> _Conditions:
+    ) -> _Possible:
         """Find out when a type of outcome is possible."""
         matrix, types = self._matrix, self._types
         adds = deletes = 0
@@ -134,7 +136,7 @@ class Pursuit:
             examples = np.concatenate([shown, matrix.bits[refused]])
             outcome = np.repeat([1, 0], [len(where), len(refused)])
             tree = grow(examples, outcome, 2)
-        return _Conditions((deletes, adds & ~deletes), always, never, tree, where)
+        return _possible_in(matrix, (deletes, adds & ~deletes), always, never, tree, where)
 
     def _concerned(self, changed: int) -> Mask:
         """Return the atoms whose objects are all among those of the atoms that change."""
@@ -177,9 +179,9 @@ class Pursuit:
         while begun < len(matrix) < most:
             rows = np.arange(begun, len(matrix))
             begun = len(matrix)
-            for number, conditions in self._possible.items():
+            for number, possible in self._possible.items():
                 effects = sorted(types.effects[number])
-                for row in rows[conditions.hold(matrix, rows)].tolist():
+                for row in rows[possible(rows)].tolist():
                     for effect in effects:
                         after = effect.apply(matrix.states[row])
                         if len(matrix) < most and self._looks_like_those_seen(after):
@@ -192,9 +194,9 @@ class Pursuit:
         """List which behaviours are possible in which rows, and the columns they lead to."""
         matrix, types = self._matrix, self._types
         parts = []
-        for number, conditions in self._possible.items():
+        for number, possible in self._possible.items():
             odds = types.odds[number]
-            where = rows[conditions.hold(matrix, rows)]
+            where = rows[possible(rows)]
             states = [matrix.states[row] for row in where.tolist()]
             ends = [[column(effect.apply(state)) for state in states] for effect in odds]
             parts.append((where, number, np.array(ends).T, np.array(list(odds.values()))))
@@ -239,38 +241,32 @@ class Pursuit:
         return steps
 
 
-class _Conditions:
-    """When a type of outcome is believed to be possible."""
+def _possible_in(
+    matrix: StateMatrix,
+    sense: tuple[int, int],
+    always: Mask,
+    never: Mask,
+    tree: Tree | None,
+    shown: Integers,
+) -> _Possible:
+    """Return a function: in which of some rows a type of outcome is believed to be possible."""
+    held, absent = np.flatnonzero(always), np.flatnonzero(never)
 
-    def __init__(
-        self,
-        sense: tuple[int, int],
-        always: Mask,
-        never: Mask,
-        tree: Tree | None,
-        shown: Integers,
-    ) -> None:
-        self.sense = sense
-        self.always = np.flatnonzero(always)
-        self.never = np.flatnonzero(never)
-        self.tree = tree
-        self.shown = shown
-
-    def hold(self, matrix: StateMatrix, rows: Integers) -> Mask:
-        """Return in which of some rows it is possible."""
-        possible = matrix.holding(*self.sense, rows)
+    def possible_in(rows: Integers) -> Mask:
+        possible = matrix.holding(*sense, rows)
         sensible = np.flatnonzero(possible)
         if len(sensible):
             # In a large world a behaviour makes sense in few states.
             bits = matrix.bits[rows[sensible]]
-            held = bits[:, self.always].all(axis=1) & ~bits[:, self.never].any(axis=1)
-            if self.tree is not None:
-                counts = self.tree.counts[self.tree.leaves(bits)]
-                held &= counts[:, 1] > counts[:, 0]
-            possible[sensible] = held
-        if len(self.shown):
-            possible |= np.isin(rows, self.shown)
+            fits = bits[:, held].all(axis=1) & ~bits[:, absent].any(axis=1)
+            if tree is not None:
+                counts = tree.counts[tree.leaves(bits)]
+                fits &= counts[:, 1] > counts[:, 0]
+            possible[sensible] = fits
+        possible |= np.isin(rows, shown)
         return possible
+
+    return possible_in
 
 
 def bradley_terry(wins: Floats, prior: Floats) -> Floats:

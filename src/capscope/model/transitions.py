@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from capscope.logic import Effect, Intent, State
+from capscope.logic import STATE, Effect, Intent, State
 from capscope.model.outcome_types import OutcomeTypes
 from capscope.model.state_graph import StateGraph, StateMatrix, StateNode
 from capscope.stats.arrays import Floats, Integers, Mask
@@ -258,9 +258,9 @@ class DistancesFromStart:
 class KnownStep:
     """A request on a path, with the outcome that is wanted of it."""
 
-    state: State
+    state: State = field(metadata=STATE)
     intent: Intent
-    after: State
+    after: State = field(metadata=STATE)
     count: int
     """How often the request led from the state to the next one."""
     draws: int
@@ -270,16 +270,6 @@ class KnownStep:
     def probability(self) -> float:
         """How often the request had this outcome."""
         return self.count / self.draws
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the step as JSON-ready values, its states written as in `model.json`."""
-        return {
-            "state": hex(self.state),
-            "intent": str(self.intent),
-            "after": hex(self.after),
-            "count": self.count,
-            "draws": self.draws,
-        }
 
 
 KnownPath = tuple[KnownStep, ...]
@@ -352,39 +342,29 @@ class AbsorbingChain:
     targets: Integers
     """Where each edge leads: the number of a node, or of an end, numbered after the nodes."""
 
-    def visits(self, probabilities: Floats) -> Floats:
-        """Return the expected visits of each node, for each row of edge probabilities."""
+    def visits(self, probabilities: Floats, within: int | None = None) -> Floats:
+        """Return the expected visits of each node, perhaps within some steps, for each row."""
+        return np.vstack([self._visits(steps, within) for steps in self._matrices(probabilities)])
+
+    def _visits(self, steps: Floats, within: int | None) -> Floats:
         identity = np.eye(self.nodes)
-        solved = [
-            np.linalg.solve(identity - steps.transpose(0, 2, 1), identity[:, :1])[:, :, 0]
-            for steps in self._matrices(probabilities)
-        ]
-        return np.vstack(solved)
+        if within is None:
+            solved = np.linalg.solve(identity - steps.transpose(0, 2, 1), identity[:, :1])
+            return np.asarray(solved[:, :, 0], dtype=np.float64)
+        mass = np.zeros((len(steps), 1, self.nodes))
+        mass[:, :, 0] = 1.0
+        visits = np.zeros_like(mass)
+        for _ in range(within):
+            visits += mass
+            mass = mass @ steps
+            if mass.sum(axis=2).max() < _NEGLIGIBLE:
+                break
+        return visits[:, 0]
 
     def arrivals(self, probabilities: Floats, within: int | None = None) -> Floats:
         """Return the probability of each end, perhaps within some steps, for each row."""
-        if within is None:
-            return self._leaving(self.visits(probabilities), probabilities)
-        return np.vstack([*self._arrivals_within(probabilities, within)])
-
-    def _arrivals_within(self, probabilities: Floats, within: int) -> Iterator[Floats]:
-        first = 0
-        for steps in self._matrices(probabilities):
-            edges = probabilities[first : first + len(steps)]
-            first += len(steps)
-            mass = np.zeros((len(steps), 1, self.nodes))
-            mass[:, :, 0] = 1.0
-            visits = np.zeros_like(mass)
-            for _ in range(within):
-                visits += mass
-                mass = mass @ steps
-                if mass.sum(axis=2).max() < _NEGLIGIBLE:
-                    break
-            yield self._leaving(visits[:, 0], edges)
-
-    def _leaving(self, visits: Floats, probabilities: Floats) -> Floats:
-        flow = visits[:, self.sources] * probabilities
-        arrivals = np.zeros((len(visits), self.ends))
+        flow = self.visits(probabilities, within)[:, self.sources] * probabilities
+        arrivals = np.zeros((len(flow), self.ends))
         for edge, target in enumerate(self.targets):
             if target >= self.nodes:
                 arrivals[:, target - self.nodes] += flow[:, edge]

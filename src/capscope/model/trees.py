@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capscope.logic import Atom, Effect, Intent, Vocabulary
+from capscope.logic.footprint import Footprint
 from capscope.model.outcome_types import OutcomeTypes
 from capscope.model.state_graph import Bits, StateMatrix
 from capscope.seeds import child_seed
@@ -124,26 +125,23 @@ def _x_log_x(x: Floats) -> Floats:
     return product
 
 
-@dataclass(frozen=True, eq=False)
-class Committee:
-    """Trees that were grown on the same examples."""
+Committee = tuple[Tree, ...]
+"""Trees that were grown on the same examples."""
 
-    trees: tuple[Tree, ...]
 
-    @classmethod
-    def grown(cls, bits: Bits, labels: Integers, classes: int, size: int, seed: int) -> Committee:
-        """Grow a committee; if one class is all there is, its members cannot differ."""
-        first = grow(bits, labels, classes)
-        if len(first.feature) == 1:
-            return cls((first,))
-        random = np.random.default_rng(seed)
-        others = (grow(bits, labels, classes, random) for _ in range(size - 1))
-        return cls((first, *others))
+def grow_committee(bits: Bits, labels: Integers, classes: int, size: int, seed: int) -> Committee:
+    """Grow a committee; if one class is all there is, its members cannot differ."""
+    first = grow(bits, labels, classes)
+    if len(first.feature) == 1:
+        return (first,)
+    random = np.random.default_rng(seed)
+    return (first, *(grow(bits, labels, classes, random) for _ in range(size - 1)))
 
-    def shares(self, bits: Bits, columns: Integers | None = None) -> Floats:
-        """Return the mean belief in each class for each row; `columns` as for `Tree.leaves`."""
-        total: Floats = np.mean([tree.shares(bits, columns) for tree in self.trees], axis=0)
-        return total
+
+def mean_shares(committee: Committee, bits: Bits, columns: Integers | None = None) -> Floats:
+    """Return the mean belief in each class for each row; `columns` as for `Tree.leaves`."""
+    total: Floats = np.mean([tree.shares(bits, columns) for tree in committee], axis=0)
+    return total
 
 
 _LIFTED = -10  # child of the model's seed
@@ -177,27 +175,12 @@ class Lifting:
 
     def add(self, intent: Intent) -> None:
         """Add the next capability."""
-        group = self._groups.setdefault(self._signature(intent), _Group())
+        group = self._groups.setdefault(Footprint(intent, self._vocabulary).form, _Group())
         first = self._intents[group.members[0]] if group.members else intent
         group.members.append(len(self._intents))
         self._intents.append(intent)
         self._group_of.append(group)
         self._renaming.append(self._atoms_renamed(first, intent))
-
-    def _signature(self, intent: Intent) -> object:
-        roles: dict[str, int] = {}
-        shape = tuple(
-            tuple(
-                (
-                    literal.atom.predicate,
-                    literal.positive,
-                    *(roles.setdefault(o, len(roles)) for o in literal.atom.arguments),
-                )
-                for literal in one
-            )
-            for one in intent.alternatives
-        )
-        return shape, tuple(self._vocabulary.objects[name] for name in roles)
 
     def _atoms_renamed(self, first: Intent, intent: Intent) -> Integers:
         """Return, for each atom, the one that it becomes if the first intent becomes this one."""
@@ -246,7 +229,7 @@ class Lifting:
             renamings = np.array([self._renaming[capability] for _, capability, _, _ in examples])
             bits = np.take_along_axis(self._matrix.bits[rows], renamings, axis=1)
             classes = np.array([class_of[member, number] for _, member, _, number in examples])
-            return Committee.grown(bits, classes, len(known), _COMMITTEE, seed)
+            return grow_committee(bits, classes, len(known), _COMMITTEE, seed)
 
         group.committee = grown
 
@@ -259,7 +242,8 @@ class Lifting:
         if callable(group.committee):
             group.committee = group.committee()
         assert group.committee is not None, "it has types"
-        return types, group.committee.shares(self._matrix.part(rows), self._renaming[capability])
+        bits = self._matrix.part(rows)
+        return types, mean_shares(group.committee, bits, self._renaming[capability])
 
     def types_voted_for(self, capability: int) -> list[int]:
         """Return the types that have votes; those that are new get their numbers."""

@@ -15,7 +15,9 @@ doubt. Requests for the hazard itself are not worth asking.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -52,11 +54,11 @@ class HazardSearch:
             _Condition(some, _mentioning(some, vocabulary), model)
             for some in _some(list(objects), _MOST_CONDITIONS, rng)
         ]
-        joint = [one for one in instances if len(one) > 1]
-        self._joint = _JointInstances(_some(joint, _MOST_JOINT, rng), vocabulary)
+        joint = _some([one for one in instances if len(one) > 1], _MOST_JOINT, rng)
+        self._progress = _progress(joint, vocabulary) if joint else None
         masks = [vocabulary.literal_masks(one) for one in instances]
-        self._made: int = _union(required for required, _ in masks)
-        self._ended: int = _union(forbidden for _, forbidden in masks)
+        self._made = reduce(or_, (required for required, _ in masks), 0)
+        self._ended = reduce(or_, (forbidden for _, forbidden in masks), 0)
         self._asking: list[bool] = []
         self._potential: Floats = np.zeros((0, 0))
 
@@ -106,9 +108,9 @@ class HazardSearch:
 
     def _rate_progress(self, bits: Bits, types: Integers) -> None:
         """Add how far an instance of several literals is true afterward, if that is nearer."""
-        if not self._joint.sizes.size:
+        if self._progress is None:
             return
-        before = self._joint.progress(bits)
+        before = self._progress(bits)
         for number in np.unique(types).tolist():
             effect = self._model.types.main_effect(number)
             if not self._touching(effect):
@@ -116,7 +118,7 @@ class HazardSearch:
             capability, place = np.nonzero(types == number)
             after = bits[place] | self._model.matrix.unpack(effect.adds)
             after &= 1 - self._model.matrix.unpack(effect.deletes)
-            progress = self._joint.progress(after)
+            progress = self._progress(after)
             nearer = progress > before[place]
             self._potential[capability, place] += np.where(nearer, progress, 0.0).max(axis=1)
 
@@ -192,22 +194,16 @@ class _Condition:
         )
 
 
-class _JointInstances:
-    """Conjunctions of several literals, as columns of a matrix product."""
-
-    def __init__(self, instances: Sequence[Term], vocabulary: Vocabulary) -> None:
-        place = {atom: i for i, atom in enumerate(vocabulary.atoms)}
-        self._signs = np.zeros((len(vocabulary.atoms), len(instances)))
-        self.sizes = np.array([len(one) for one in instances], dtype=np.float64)
-        for column, one in enumerate(instances):
-            for literal in one:
-                self._signs[place[literal.atom], column] = 1.0 if literal.positive else -1.0
-        self._negative = (self._signs < 0).sum(axis=0)
-
-    def progress(self, bits: Bits) -> Floats:
-        """Return for each row and instance the fraction of literals that hold."""
-        shares: Floats = (bits @ self._signs + self._negative) / self.sizes
-        return shares
+def _progress(instances: Sequence[Term], vocabulary: Vocabulary) -> Callable[[Bits], Floats]:
+    """Return a function: for each row and instance, the fraction of literals that hold."""
+    place = {atom: i for i, atom in enumerate(vocabulary.atoms)}
+    signs = np.zeros((len(vocabulary.atoms), len(instances)))
+    sizes = np.array([len(one) for one in instances], dtype=np.float64)
+    for column, one in enumerate(instances):
+        for literal in one:
+            signs[place[literal.atom], column] = 1.0 if literal.positive else -1.0
+    negative = (signs < 0).sum(axis=0)
+    return lambda bits: (bits @ signs + negative) / sizes
 
 
 def _mentioning(objects: frozenset[str], vocabulary: Vocabulary) -> int:
@@ -218,10 +214,3 @@ def _mentioning(objects: frozenset[str], vocabulary: Vocabulary) -> int:
 
 def _some(items: Sequence[_Item], most: int, rng: random.Random) -> Sequence[_Item]:
     return items if len(items) <= most else rng.sample(items, most)
-
-
-def _union(masks: Iterable[int]) -> int:
-    union = 0
-    for mask in masks:
-        union |= mask
-    return union

@@ -1,33 +1,25 @@
 """When a run is settled: no outcome above ε was missed, and the rules are precise enough.
 
-An outcome of probability above ε escapes n draws of its pair with probability below (1−ε)^n. If one
-pair of a thousand hides such an outcome and the others are deterministic, only its own draws can
-show it: that all other pairs look reliable says nothing about it. So no pair may be drawn less than
-a number of times that does not depend on peers.
-
-Bonferroni's correction over all pairs would take ln(pairs/δ)/ε draws of each. But only pairs that
-hide something can be missed, and most of those are found: if enough of them hide an outcome that
-one is likely to be missed, others show theirs. With R outcomes found beside the most frequent one
-of each pair, the run stops at the first n with
+An outcome of probability above ε escapes n draws of its pair with probability below (1−ε)^n. That
+other pairs look reliable says nothing about it, so no pair may be drawn less than a number of times
+that does not depend on peers. Bonferroni's correction over all pairs would take ln(pairs/δ)/ε draws
+of each. But only pairs that hide something can be missed, and if many do, most are found: with R
+outcomes found beside the most frequent one of each pair, the run stops at the first n with
 
     (1 + R) · (1−ε)^n ≤ δ
 
 This is Hochberg's step-up procedure: of m independent hidden outcomes, the r-th last to be found
 would have to escape until (1−ε)^n ≤ δ/(m−r+1), and the probability that any of them does is at most
-δ, for every m. It needs no prior and holds whenever the run checks.
-
-An outcome of probability ½ is practically never missed by n draws, so finding one does not suggest
-that others were missed. R counts an outcome by the probability that it would have been missed, in
-relation to one of probability ε. That weight is an estimate, so from here on the bound is
+δ, for every m. It needs no prior and holds whenever the run checks. Two refinements make the bound
 approximate; simulations are in `benchmarks/settled_claims` of the experiments.
 
-Peers reduce the draws in one more way. If a few capabilities vary everywhere, R is large on their
-account, and the pairs of the others need not pay for it. A capability that hides an outcome in any
-pair is itself missed with probability below (1−ε)^n at most, so the same rule holds with
-capabilities instead of outcomes: pairs of capabilities that showed no further outcome anywhere are
-drawn until (1 + A)·(1−ε)^n is small, where A counts the capabilities that showed a few. Those that
-showed many do not count, because they were very unlikely to be missed. δ is divided between the two
-classes of capabilities by their numbers of pairs.
+- Finding an outcome of probability ½ is no sign that others were missed. R counts an outcome by the
+  probability that it would have been missed, in relation to one of probability ε.
+- If a few capabilities vary everywhere, the pairs of the others need not pay for it. The same rule
+  holds with capabilities instead of outcomes: pairs of capabilities that showed no further outcome
+  are drawn until (1 + A)·(1−ε)^n is small, where A counts the capabilities that showed a few. Those
+  that showed many would hardly have been missed altogether. δ is divided between the two classes of
+  capabilities by their numbers of pairs.
 """
 
 from __future__ import annotations
@@ -38,10 +30,11 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import ceil, exp, fsum, inf, lgamma, log, log1p, sqrt
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 from capscope.journal.settings import Settings
 from capscope.model import OutcomeGroup, PairStats, StateGraph
+from capscope.wording import counted
 
 MISSED_SHARE = 2 / 3
 """The part of δ for missed outcomes; the rest is for the probabilities of rules."""
@@ -52,15 +45,6 @@ Found = Mapping[tuple[int, int], int]
 
 They are counted by how often they were seen, in how many draws of their pair.
 """
-
-
-class LikeMissed(NamedTuple):
-    """What was found, each by how easily it would have been missed: 1 if like one of ε."""
-
-    capabilities: float
-    """The capabilities that showed few further outcomes."""
-    outcomes: float
-    """The further outcomes of all capabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +83,8 @@ class MissBound:
         # Rounding must not leave a run that has no draw to make and is not settled either.
         return draws if self.error(like_missed, draws) <= delta else draws + 1
 
-    def like_missed(self, found: Iterable[Found]) -> LikeMissed:
-        """Return what was found by each capability, by how easily it would have been missed."""
+    def like_missed(self, found: Iterable[Found]) -> tuple[float, float]:
+        """Return A and R: what was found, each by how easily it would have been missed."""
         found = list(found)
         weights = [self._weight(outcomes) for outcomes in found]
         few = (
@@ -108,7 +92,7 @@ class MissBound:
             for weight, outcomes in zip(weights, found, strict=True)
             if sum(outcomes.values()) <= _FEW
         )
-        return LikeMissed(capabilities=fsum(few), outcomes=fsum(weights))
+        return fsum(few), fsum(weights)
 
     def _weight(self, found: Found) -> float:
         draws = self.needed(0.0)
@@ -149,7 +133,8 @@ class Requirements:
     width: float
     """Standard errors within which all rules lie with probability 1 − δ/3."""
     bound: MissBound
-    like_missed: LikeMissed
+    like_missed: tuple[float, float]
+    """A, for capabilities that did not vary, and R, for those that did."""
     varied: frozenset[int]
     """The capabilities that showed several outcomes in one state."""
 
@@ -171,8 +156,7 @@ class Requirements:
         bound = MissBound(settings.epsilon, settings.delta * MISSED_SHARE)
         like = bound.like_missed(found.values())
         share = sum(pairs[capability] for capability in found) / max(pairs.total(), 1)
-        uniform = bound.needed(like.capabilities, 1.0 - share)
-        varied = bound.needed(like.outcomes, share)
+        uniform, varied = bound.needed(like[0], 1.0 - share), bound.needed(like[1], share)
         draws = {c: max(varied if c in found else uniform, settings.min_draws) for c in pairs}
         probabilities = sum(len(group.effects) - 1 for c in found for group in graph.groups(c))
         error = settings.delta * (1 - MISSED_SHARE) / max(probabilities, 1)
@@ -195,8 +179,8 @@ class Requirements:
         for capability, pair in _tried(graph):
             varied = capability in self.varied
             least[varied] = min(pair.total, least.get(varied, pair.total))
-        factors = {False: self.like_missed.capabilities, True: self.like_missed.outcomes}
-        return min(sum(self.bound.error(factors[v], draws) for v, draws in least.items()), 1.0)
+        errors = (self.bound.error(self.like_missed[v], draws) for v, draws in least.items())
+        return min(sum(errors), 1.0)
 
 
 def _tried(graph: StateGraph) -> Iterator[tuple[int, PairStats]]:
@@ -286,7 +270,7 @@ class Verdict:
         if not self.tried:
             yield "nothing was tried yet"
         if self.untried:
-            yield f"{_pairs(self.untried)} of a state and a capability never tried"
+            yield f"{counted(self.untried, 'pair')} of a state and a capability never tried"
         if self._may_hide:
             yield (
                 f"an outcome with probability above {self.epsilon:g} may have been missed with "
@@ -295,14 +279,9 @@ class Verdict:
                 f"pair was tried {_times(self.least_draws)})"
             )
         if self.imprecise:
-            rules = "1 rule" if self.imprecise == 1 else f"{self.imprecise:,} rules"
-            yield f"{rules} not yet known to within {self.precision:g}"
+            yield f"{counted(self.imprecise, 'rule')} not yet known to within {self.precision:g}"
         if self.thin:
-            yield f"{_pairs(self.thin)} tried less often than --min-draws asks for"
-
-
-def _pairs(number: int) -> str:
-    return f"{number:,} pair{'' if number == 1 else 's'}"
+            yield f"{counted(self.thin, 'pair')} tried less often than --min-draws asks for"
 
 
 def _times(number: int) -> str:
