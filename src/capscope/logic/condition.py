@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from capscope.errors import VocabularyError
 from capscope.logic.vocabulary import Atom, Literal, LiteralTest, State, Vocabulary
@@ -32,18 +32,8 @@ _NAMED = "?"
 _MOST_TERMS = 20_000
 
 
-class AnyTest(NamedTuple):
-    """Whether one of several conjunctions holds in a state."""
-
-    tests: tuple[LiteralTest, ...]
-
-    def __call__(self, state: State) -> bool:
-        """Return whether one of the conjunctions is true in a state."""
-        return any(test(state) for test in self.tests)
-
-
-StateTest = LiteralTest | AnyTest
-"""A function of a state: whether a condition holds in it."""
+StateTest = Callable[[State], bool]
+"""Whether a condition holds in a state."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,7 +103,9 @@ class Condition:
     def test(self, vocabulary: Vocabulary) -> StateTest:
         """Return `holds` as a function of the state alone, for use on many states."""
         tests = self.tests(vocabulary)
-        return tests[0] if len(tests) == 1 else AnyTest(tests)
+        if len(tests) == 1:
+            return tests[0]
+        return lambda state: any(test(state) for test in tests)
 
     def holds(self, state: State, vocabulary: Vocabulary) -> bool:
         """Return whether a conjunction, with every literal, is true in a state."""

@@ -41,10 +41,10 @@ import numpy as np
 from capscope.logic import Effect, State
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.arrays import Floats, Integers, Mask
-from capscope.stats.beta import credible_interval, log_sum_exp
+from capscope.stats.beta import credible_interval
 from capscope.stats.betting import evidence_of_splits
 from capscope.stats.error_budget import ERROR_RATE
-from capscope.stats.partial_pooling import PartialPooling, fit_states
+from capscope.stats.partial_pooling import PartialPooling, explained_beyond_accident
 
 if TYPE_CHECKING:
     from capscope.model.state_graph import OutcomeGroup, PairStats, StateGraph
@@ -315,14 +315,7 @@ def best_split(bits: Mask, counts: Integers, price: float) -> Mask | None:
     chosen = chosen[np.argsort(-scores[chosen], kind="stable")][:_MOST_CANDIDATES]
     if not len(chosen):
         return None
-    rows, which = np.unique(counts, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    together = log_sum_exp(_explained(rows, which, np.ones(len(counts), dtype=bool)).tolist())
-    explained = [
-        log_sum_exp((_explained(rows, which, side) + _explained(rows, which, ~side)).tolist())
-        for side in splits[chosen]
-    ]
-    gains = np.array(explained) - together - prices[chosen]
+    gains = np.array(explained_beyond_accident(counts, splits[chosen])) - prices[chosen]
     best = int(gains.argmax())
     return splits[chosen[best]] if gains[best] >= price else None
 
@@ -345,12 +338,6 @@ def _with_conjunctions(atoms: Mask, scores: Floats) -> tuple[Mask, Floats]:
     # Of two atoms and their signs; those that are not tried are paid for too.
     prices = [math.log(number)] * number + [math.log(max(2 * number * (number - 1), 1))] * len(both)
     return np.concatenate([atoms, both]), np.array(prices)
-
-
-def _explained(rows: Integers, which: Integers, side: Mask) -> Floats:
-    """Return for each degree of similarity how well it explains the states on one side."""
-    times = np.bincount(which[side], minlength=len(rows))
-    return fit_states(rows[times > 0], times[times > 0]).scores
 
 
 def _distinct_splits(bits: Mask) -> Mask:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from capscope.stats.beta import log_sum_exp
+from capscope.stats.beta import bisected, log_sum_exp
 
 _BETTORS = ((2 / 3, 0.0), (1 / 3, 0.25))
 """Part of the capital, and the expected rate of surprises as a fraction of ε."""
@@ -71,17 +71,12 @@ def upper_bound(samples: int, surprises: int, error_rate: float) -> float:
 
     Each rate has a bet of its own, so the bound holds at any time.
     """
-    low, high = 0.0, 1.0 - 1e-9
-    needed = -math.log(error_rate)
-    if log_wealth(samples, surprises, high) < needed:
-        return 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if log_wealth(samples, surprises, middle) >= needed:
-            high = middle
-        else:
-            low = middle
-    return high
+    highest = 1.0 - 1e-9
+
+    def too_low(rate: float) -> bool:
+        return log_wealth(samples, surprises, rate) < -math.log(error_rate)
+
+    return 1.0 if too_low(highest) else bisected(0.0, highest, too_low, 60)[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ Sums and means of numbers that are given by their logarithms are here, too.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 
@@ -28,6 +28,16 @@ def log_sum_exp(logs: Sequence[float]) -> float:
 def log_mean_exp(logs: Sequence[float]) -> float:
     """Return the logarithm of the mean of the exponentials: the mean of betting scores is one."""
     return log_sum_exp(logs) - math.log(len(logs))
+
+
+def bisected(
+    low: float, high: float, belongs_low: Callable[[float], bool], halvings: int
+) -> tuple[float, float]:
+    """Halve an interval again and again around the point at which an answer changes."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if belongs_low(middle) else (low, middle)
+    return low, high
 
 
 def log_beta(a: float, b: float) -> float:
@@ -52,15 +62,8 @@ def credible_interval(count: float, executions: float, level: float = 0.95) -> t
 
 
 def beta_quantile(share: float, a: float, b: float) -> float:
-    """Return the value below which Beta(a, b) has the given fraction of its mass."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if beta_cdf(middle, a, b) < share:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    """Return the value below which Beta(a, b) has the given share of its mass."""
+    return sum(bisected(0.0, 1.0, lambda x: beta_cdf(x, a, b) < share, 60)) / 2
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:

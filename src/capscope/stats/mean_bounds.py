@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from capscope.stats.arrays import Floats
-from capscope.stats.beta import beta_cdf, log_beta, log_mean_exp
+from capscope.stats.beta import beta_cdf, bisected, log_beta, log_mean_exp
 
 Counts = Sequence[tuple[float, float]]
 """Hits and draws of each state, at least one draw; hits need not be whole numbers."""
@@ -69,14 +69,11 @@ def lower_bound(counts: Counts, confidence: float) -> float:
     0.88
     """
     least = -math.log1p(-confidence)
-    low, high = 0.0, mean_share(counts)
-    for _ in range(30):  # more digits than are ever shown
-        middle = (low + high) / 2
-        if 0 < middle < 1 and log_score(counts, middle) >= least:
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def exceeded(bound: float) -> bool:
+        return 0 < bound < 1 and log_score(counts, bound) >= least
+
+    return bisected(0.0, mean_share(counts), exceeded, 30)[0]  # more digits than are ever shown
 
 
 def upper_bound(counts: Counts, confidence: float) -> float:
@@ -129,19 +126,24 @@ def _log_of_one(hits: float, draws: float, bound: float) -> float:
 
 
 def _log_stakes_on_success(counts: Counts, bound: float) -> float:
-    """Return the worst-case log score of betting on success in all states equally.
+    """Return the worst-case log score of betting on success in all states equally."""
+    hits = math.fsum(h for h, _ in counts)
+    odds = stakes_on_success(bound, _STAKES)
+    sizes, states = np.array([*Counter(float(draws) for _, draws in counts).items()]).T
+    scores = hits * np.log(odds) - _most_paid(sizes, states, bound, odds)
+    return log_mean_exp(scores.tolist())
+
+
+def stakes_on_success(bound: float, number: int) -> Floats:
+    """Return the odds of bets on success, fair at the bound.
 
     Each stake is the best one if all states have the probability q; the values of q above the
     bound follow Jeffreys' prior.
     """
-    hits = math.fsum(h for h, _ in counts)
     lowest = math.asin(math.sqrt(bound))
-    steps = (np.arange(_STAKES) + 0.5) / _STAKES
-    q = np.sin(lowest + (math.pi / 2 - lowest) * steps) ** 2
-    odds = q / (1 - q) * (1 - bound) / bound
-    sizes, states = np.array([*Counter(float(draws) for _, draws in counts).items()]).T
-    scores = hits * np.log(odds) - _most_paid(sizes, states, bound, odds)
-    return log_mean_exp(scores.tolist())
+    steps = (np.arange(number) + 0.5) / number
+    q: Floats = np.sin(lowest + (math.pi / 2 - lowest) * steps) ** 2
+    return q / (1 - q) * (1 - bound) / bound
 
 
 def _most_paid(sizes: Floats, states: Floats, bound: float, odds: Floats) -> Floats:
@@ -195,11 +197,9 @@ def _best_likelihood(distinct: Mapping[tuple[float, float], int], bound: float) 
         return math.fsum(p * distinct[c] for c, p in at(price).items()) <= bound * states
 
     # No probability exceeds draws / μ, so the mean is low enough here at the latest.
-    low, high = 0.0, sum(draws * k for (_, draws), k in distinct.items()) / (bound * states)
-    for _ in range(0 if low_enough(low) else _HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if low_enough(middle) else (middle, high)
-    best = at(low)
+    high = sum(draws * k for (_, draws), k in distinct.items()) / (bound * states)
+    halvings = 0 if low_enough(0.0) else _HALVINGS
+    best = at(bisected(0.0, high, lambda price: not low_enough(price), halvings)[0])
     return math.fsum(k * _log_likelihood(*c, best[c]) for c, k in distinct.items())
 
 

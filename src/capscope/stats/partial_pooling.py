@@ -16,7 +16,7 @@ independent draws. So the mean is a weighted frequency, its posterior is a Diric
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -194,21 +194,27 @@ def _sample_states(
     return own
 
 
-def explained_beyond_accident(hits: Integers, draws: Integers, inside: Mask) -> float:
-    """Return how much better two groups of states explain hits and misses than one does.
+def explained_beyond_accident(counts: Integers, divisions: Iterable[Mask]) -> list[float]:
+    """Return, for each division, how much better two groups of states explain counts than one does.
 
     The log of a Bayes factor. In either case the states of a group may differ without a reason; if
     they do, each division separates better from worse states by accident.
+
+    Args:
+        counts: A row for each state, a number for each outcome.
+        divisions: The states of one of the two groups.
     """
-    rows, which = np.unique(np.stack([hits, draws - hits], axis=1), axis=0, return_inverse=True)
+    rows, which = np.unique(counts, axis=0, return_inverse=True)
     which = which.reshape(-1)
 
     def score(side: Mask) -> Floats:
         times = np.bincount(which[side], minlength=len(rows))
         return fit_states(rows[times > 0], times[times > 0]).scores
 
-    apart = log_sum_exp((score(inside) + score(~inside)).tolist())
-    return apart - log_sum_exp(score(np.ones(len(hits), dtype=bool)).tolist())
+    together = log_sum_exp(score(np.ones(len(counts), dtype=bool)).tolist())
+    return [
+        log_sum_exp((score(inside) + score(~inside)).tolist()) - together for inside in divisions
+    ]
 
 
 def fit_states(rows: Integers, times: Integers) -> Fit:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -32,7 +32,7 @@ import numpy as np
 
 from capscope.stats import mean_bounds
 from capscope.stats.arrays import Floats, Mask
-from capscope.stats.beta import log_mean_exp
+from capscope.stats.beta import bisected, log_mean_exp
 from capscope.stats.partial_pooling import mean_probability
 
 _ROUNDS = (1, 4, 16, None)
@@ -102,59 +102,43 @@ def single_interval(hits: int, draws: int, confidence: float = 0.95) -> tuple[fl
 def _lower_bound(strata: Sequence[Stratum], confidence: float) -> float:
     enough = -math.log1p(-confidence)
     weight = sum(stratum.weight for stratum in strata)
-    bets = [_Bet.of(strata, rounds) for rounds in _ROUNDS]
-    low = 0.0
+    scores = [_log_score_of(strata, rounds) for rounds in _ROUNDS]
     high = sum(s.weight * s.share for s in strata if len(s.hits)) / weight
-    for _ in range(_HALVINGS if high > 0 else 0):
-        middle = (low + high) / 2
-        if log_mean_exp([bet.log_score(middle) for bet in bets]) >= enough:
-            low = middle
-        else:
-            high = middle
-    return low
+    if not high:
+        return 0.0
+
+    def exceeded(bound: float) -> bool:
+        return log_mean_exp([log_score(bound) for log_score in scores]) >= enough
+
+    return bisected(0.0, high, exceeded, _HALVINGS)[0]
 
 
-@dataclass(frozen=True)
-class _Bet:
-    """The draws that a bet is on, strata with the same numbers together."""
+def _log_score_of(strata: Sequence[Stratum], rounds: int | None) -> Callable[[float], float]:
+    """Return a function of a bound: the log score of "the mean is above the bound"."""
+    counts = [(*stratum.first(rounds), stratum.weight) for stratum in strata]
+    all_hits, whole = sum(hits for hits, *_ in counts), float(sum(w for *_, w in counts))
+    # Strata with the same numbers are taken together.
+    alike = Counter((draws, weight) for _, draws, weight in counts if draws)
+    sizes = np.array([(*size, times) for size, times in alike.items()], dtype=np.float64)
+    draws, weights, times = sizes.reshape(-1, 3).T
 
-    hits: int
-    draws: Floats
-    weights: Floats
-    strata: Floats
-    whole: float
-    """The weight of all strata, with draws or without."""
-
-    @classmethod
-    def of(cls, strata: Sequence[Stratum], rounds: int | None) -> _Bet:
-        counts = [(*stratum.first(rounds), stratum.weight) for stratum in strata]
-        alike = Counter((draws, weight) for _, draws, weight in counts if draws)
-        sizes = np.array([(*size, times) for size, times in alike.items()], dtype=np.float64)
-        draws, weights, times = sizes.reshape(-1, 3).T
-        whole = float(sum(weight for *_, weight in counts))
-        return cls(sum(hits for hits, *_ in counts), draws, weights, times, whole)
-
-    def log_score(self, bound: float) -> float:
-        """Return the log score of "the mean is above the bound"."""
-        if not self.hits:
-            return 0.0 if not len(self.draws) else -math.inf
-        # Each stake is the best one if all strata have the probability q.
-        lowest = math.asin(math.sqrt(bound))
-        steps = (np.arange(_STAKES) + 0.5) / _STAKES
-        q = np.sin(lowest + (math.pi / 2 - lowest) * steps) ** 2
-        odds = q / (1 - q) * (1 - bound) / bound
-        scores = self.hits * np.log(odds) - self._most_paid(bound, odds)
-        return log_mean_exp(scores.tolist())
-
-    def _most_paid(self, bound: float, odds: Floats) -> Floats:
+    def most_paid(bound: float, odds: Floats) -> Floats:
         """Return an upper bound on the log payment expected of each stake."""
         slack = 1 / (odds[:, None] - 1)
-        ratio = self.draws / self.weights
+        ratio = draws / weights
         # Between these prices lies the one at which the mean is at the bound.
         first, last = np.log(ratio.min() / (1 + slack)), np.log(ratio.max() / (bound + slack))
         price = np.exp(first + (last - first) * np.linspace(0, 1, _PRICES))[:, :, None]
         slack = slack[:, :, None]
         p = np.clip(ratio / price - slack, 0.0, 1.0)
-        gained = self.draws * np.log1p(p / slack) - price * self.weights * p
-        paid: Floats = (gained @ self.strata + price[:, :, 0] * bound * self.whole).min(axis=1)
+        gained = draws * np.log1p(p / slack) - price * weights * p
+        paid: Floats = (gained @ times + price[:, :, 0] * bound * whole).min(axis=1)
         return paid
+
+    def log_score(bound: float) -> float:
+        if not all_hits:
+            return 0.0 if not len(draws) else -math.inf
+        odds = mean_bounds.stakes_on_success(bound, _STAKES)
+        return log_mean_exp((all_hits * np.log(odds) - most_paid(bound, odds)).tolist())
+
+    return log_score

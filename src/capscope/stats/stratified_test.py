@@ -114,19 +114,6 @@ class GroupEvidence(NamedTuple):
     log_evidence: float
 
 
-class _Groups(NamedTuple):
-    """Groups of strata: a row for each; wins and losses have a column for each way of matching."""
-
-    wins: Integers
-    losses: Integers
-    log_evidence: Floats
-
-    def named(self, group: int) -> GroupEvidence:
-        best = int(np.argmax(self.wins[group] - self.losses[group]))
-        won, lost = int(self.wins[group, best]), int(self.losses[group, best])
-        return GroupEvidence(group, won, lost, float(self.log_evidence[group]))
-
-
 @dataclass(frozen=True)
 class StratifiedEvidence:
     """The evidence, stratum by stratum, that one side is ahead."""
@@ -148,23 +135,26 @@ class StratifiedEvidence:
 
     def everywhere(self) -> GroupEvidence:
         """Return the evidence of all strata together, the highest that it ever was."""
-        groups = self._groups(lambda values: values.sum(axis=0, keepdims=True))
+        (group,) = self._groups(lambda values: values.sum(axis=0, keepdims=True))
         highest = highest_log_evidence(self.leads) + math.log(_SIGNS / len(self.wins))
-        return groups.named(0)._replace(log_evidence=max(float(groups.log_evidence[0]), highest))
+        return group._replace(log_evidence=max(group.log_evidence, highest))
 
     def reaching(self, total: Total, thresholds: Floats) -> Iterator[GroupEvidence]:
         """Yield the groups of strata whose log score reaches their threshold."""
-        groups = self._groups(total)
-        ahead = (groups.wins > groups.losses).any(axis=1)
-        for i in np.flatnonzero(ahead & (groups.log_evidence >= thresholds)).tolist():
-            yield groups.named(i)
+        return self._groups(total, thresholds)
 
-    def _groups(self, total: Total) -> _Groups:
+    def _groups(self, total: Total, thresholds: Floats | None = None) -> Iterator[GroupEvidence]:
+        """Yield all groups; with thresholds, those in which one side is ahead and reach them."""
         wins, losses = total(self.wins.T), total(self.losses.T)
         signs = np.logaddexp.reduce(log_evidence(wins, losses), axis=1) - math.log(len(self.wins))
         ratios = self.likelihood_ratios(total)
-        joined = np.logaddexp(signs + math.log(_SIGNS), ratios + math.log(_RATIOS))
-        return _Groups(wins, losses, joined)
+        scores = np.logaddexp(signs + math.log(_SIGNS), ratios + math.log(_RATIOS))
+        shown = np.ones(len(scores), dtype=bool)
+        if thresholds is not None:
+            shown = (wins > losses).any(axis=1) & (scores >= thresholds)
+        for i in np.flatnonzero(shown).tolist():
+            best = int(np.argmax(wins[i] - losses[i]))
+            yield GroupEvidence(i, int(wins[i, best]), int(losses[i, best]), float(scores[i]))
 
     def likelihood_ratios(self, total: Total) -> Floats:
         """Return, for each group of strata, the log score that some of them changed."""

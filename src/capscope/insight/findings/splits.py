@@ -150,7 +150,8 @@ def best_split(
     sides = [side.pooled for side in (within, without)]
     paid = price(len(chosen), len(columns))
     evidence = evidence_of_conjunction(*sides[0], *sides[1], len(chosen), len(columns))
-    beyond_accident = explained_beyond_accident(counts.hits, counts.draws, inside) - paid
+    outcomes = np.stack([counts.hits, counts.draws - counts.hits], axis=1)
+    beyond_accident = explained_beyond_accident(outcomes, [inside])[0] - paid
     few = len(counts.pairs) <= _FEW_ROWS
     if evidence >= threshold and not (few and _apart(within.rate, without.rate)):
         evidence = min(evidence, beyond_accident)
