@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.logic import Effect, Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
+from capscope_experiments.baselines.qace.compilation import extreme_rules
 from capscope_experiments.baselines.qace.learning import LearningOutcome, tail
 from capscope_experiments.baselines.qace.model import Conjunction
 from capscope_experiments.measure import exact_distance
@@ -130,7 +131,7 @@ def seen_without_the_others(problem):
     graph = everything_seen(problem)
     kept = type(graph)(graph.vocabulary, graph.capabilities)
     intent = graph.capabilities[0]
-    for rule in graph.extreme_rules(intent):
+    for rule in extreme_rules(graph, intent):
         for state in rule.states:
             if (state >> 2 & 3) in (1, 2):
                 after = rule.outcomes[0].effect.apply(state)

@@ -2,6 +2,7 @@
 
 from capscope.logic import Effect
 from capscope.model import Outcome
+from capscope_experiments.baselines.qace.compilation import extreme_rules
 
 
 class RuleModel:
@@ -29,7 +30,7 @@ def written_out(graph, space, *, optimistic):
     """Write one of the two extreme models out with conditions."""
     written = {}
     for intent in graph.capabilities:
-        rules = graph.extreme_rules(intent)
+        rules = extreme_rules(graph, intent)
         if not rules and optimistic:
             effect = Effect(*graph.vocabulary.literal_masks(intent.literals))
             written[intent] = [(space.anything, (Outcome(effect, 0, 1.0),))]

@@ -1,13 +1,11 @@
 """The one disjunctive form: conjunctions of literals joined by `or`.
 
 Intents, goals, hazards and the conditions of rules are written in it: `on(a,b) or on(a,c) and
-clear(b)`. An intent is achieved when one of its *alternatives* holds, whichever it is; what belongs
-to any of them was asked for and is not a side effect.
+clear(b)`. An intent is achieved when one of its *alternatives* holds; what belongs to any of them
+was asked for and is not a side effect.
 
-A condition may be read with placeholders for objects. `*` stands for any object of the right type,
-each time for another one. `?m` stands for one object within a conjunction: `in(?m,archive) and not
-attachment(?m)` is about one and the same mail. Matching placeholders against a state each time
-would be slow, so they are replaced by objects once.
+A condition may be read with placeholders, which are replaced by objects once: `*` stands for any
+object of the right type, `?m` for one object within a conjunction.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _NAMED = "?"
 _MOST_TERMS = 20_000
 
 
-StateTest = Callable[[State], bool]
+StateTest = LiteralTest | Callable[[State], bool]
 """Whether a condition holds in a state."""
 
 

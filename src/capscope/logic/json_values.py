@@ -1,11 +1,8 @@
 """Write a frozen dataclass as JSON-ready values, and read it back with its types checked.
 
 The names of the fields are the names in the document. A field with states is marked with the
-metadata `STATE`: its integers have a bit for each atom, so they are written in hexadecimal. A class
-lists the properties that are written, too, in `json_properties`.
-
-JSON returns whatever is stored. A value of another type would be noticed far from where it was
-read, or not at all, so reading raises `TypeError`.
+metadata `STATE` and written in hexadecimal; `json_properties` of a class lists properties that are
+written, too. JSON returns whatever is stored, so reading a value of another type raises TypeError.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The shortest readable condition that fits the evidence.
 
-A condition of a rule must be true in all states ON of the rule, false in all states OFF of the
-other rules, and is free elsewhere. The textbook algorithms (Quine–McCluskey, espresso) work on the
-complement of ON ∪ OFF, which is nearly everything: tens of seconds for 60 atoms and 4000 states. So
-the cover is greedy. A term starts empty and grows by the literal that excludes most of OFF for the
-ON states it loses, until OFF is excluded; then unnecessary literals are removed, and the next term
-covers the remaining ON states. Of literals that serve equally well, the one that separates all of
-ON from OFF best is taken: in a small corner of the states, many literals fit by accident.
+A condition must be true in all states ON of a rule, false in all states OFF of the others, and is
+free elsewhere. The textbook algorithms (Quine–McCluskey, espresso) are too slow: the complement of
+ON ∪ OFF is nearly everything. So the cover is greedy. A term grows by the literal that excludes
+most of OFF for the ON states it loses, until OFF is excluded; then unnecessary literals are
+removed. Of literals that serve equally well, the one that separates all of ON from OFF best is
+taken: in a small corner of the states, many literals fit by accident.
 """
 
 from collections.abc import Sequence

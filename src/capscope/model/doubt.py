@@ -1,37 +1,25 @@
 """Predictions of the learned model, what they rest on, and how likely they fail.
 
-**Tried pairs** (`unseen_outcomes`). A pair tried once had one outcome, and a model that only counts
-is sure of it. Whether that is justified depends on the agent: if pairs that were repeated always
-did the same, yes; if every second repetition was something new, no. So this is learned from all
-repetitions in a run.
+**Tried pairs** (`unseen_outcomes`). Whether a pair tried once has other outcomes depends on the
+agent, so it is learned from all repetitions in a run. The outcomes of a pair are seen as draws from
+a Pitman–Yor process: after n draws with k different outcomes, the next one is new with probability
+(θ + k·d)/(n + θ). The distribution of θ and d over a grid is learned at three levels, each the
+prior of the next (empirical Bayes): all pairs, those that change something or those that do not,
+and those of the same capability. It is then conditioned on what the pair itself has shown. Outcomes
+that some other pair has shown together count as one, because the model expects, of every pair, all
+that others of its type have shown.
 
-The outcomes of a pair are seen as draws from a Pitman–Yor process: after n draws with k different
-outcomes, the next one is new with probability (θ + k·d)/(n + θ). Which θ and d a pair has is
-unknown. Their distribution over a grid is learned at three levels, each the prior of the next
-(empirical Bayes): all pairs, those that change something or those that do not, and those of the
-same capability. It is then conditioned on what the pair itself has shown.
-
-Two things matter besides the counts. An agent that has nothing to do and does nothing shows little
-about its behaviour when it acts, hence the second level. And a drive that ends with a flat tire is
-not new in one more state: the model expects of every pair all outcomes of its type. So outcomes
-that some other pair has shown together count as one.
-
-**Inferred pairs** (`calibrated_doubt`). The experts' disagreement is not a probability. In a
-kitchen they agreed on what seven of ten pairs do, and were wrong about them: all had learned the
-same habit. So every state is held out once: what was tried there is predicted from all other
-states, and compared. The log odds of a failure are then
+**Inferred pairs** (`calibrated_doubt`). The experts' disagreement is not a probability: all may
+have learned the same habit. So every state is held out once: what was tried there is predicted from
+all other states, and compared. The log odds of a failure are
 
     a + b · (log odds of the disagreement) + (an offset of the capability)
 
-with `a`, `b` and the offsets fitted twice: to predictions that something changes, and to those that
-nothing does. These differ most. An agent that is asked for something out of reach does nothing,
-which is easy to foresee, while a change has many details to be wrong about. Normal priors draw the
-slope towards 1 and everything else towards 0, so without evidence the disagreement is believed.
+fitted separately to predictions that something changes and that nothing does, which differ most.
+Normal priors draw the slope towards 1 and everything else towards 0.
 
-**Held-out pairs** (`divided`). To see how good predictions are, some pairs are held out and
-predicted from the others: halves of the pairs to weigh the experts, and parts of the states to see
-how often predictions fail. The latter is harder, and nearer to what a prediction is for: of a state
-that is new, no pair is known.
+**Held-out pairs** (`divided`): halves of the pairs to weigh the experts, and parts of the states to
+see how often predictions fail. The latter is harder, and nearer to what a prediction is for.
 """
 
 from __future__ import annotations

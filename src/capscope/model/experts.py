@@ -4,9 +4,8 @@
 - *lifted*: one committee for all capabilities that differ in their objects only (`trees.Lifting`);
 - *pursuit*: the agent heads for its intent (`pursuit`); trees say when it does not.
 
-An expert is believed as far as its predictions came true: its weight is the product of the
-probabilities it gave to what happened first in each pair, as in Bayesian model averaging, with old
-predictions slowly forgotten. So a wrong assumption costs a few executions and no more.
+The weight of an expert is the product of the probabilities it gave to what happened first in each
+pair, as in Bayesian model averaging, with old predictions slowly forgotten.
 """
 
 from __future__ import annotations

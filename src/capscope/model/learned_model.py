@@ -1,15 +1,12 @@
 """What is believed of every pair of a state and a capability, tried or not.
 
-The naive model knows the pairs that were tried and nothing else. But most pairs are like others:
-what matters is a few atoms, and the agent does for one intent what it does for the next. So pairs
-are sorted into outcome types (`outcome_types`), and experts predict the type of a pair that was
-never tried (`experts`). Everything is fitted again whenever the executions have grown by 5 %; in
-between, only the trees of capabilities whose predictions failed or whose pairs changed their type.
+Pairs are sorted into outcome types (`outcome_types`), and experts predict the type of a pair that
+was never tried (`experts`). Everything is fitted again whenever the executions have grown by 5 %;
+in between, only the trees of capabilities whose predictions failed or whose pairs changed their
+type.
 
 The experts' *disagreement* is 1 minus their weighted agreement. It says what is worth trying, and
-above one half the pair is unknown, but it is not a probability. The *doubt* of a prediction is one:
-of a tried pair, that an outcome was never seen; of an inferred one, how often such predictions fail
-where they can be checked (`doubt`).
+above one half the pair is unknown. The *doubt* of a prediction is a probability (`doubt`).
 """
 
 from __future__ import annotations

@@ -2,17 +2,14 @@
 
 A drive that ends with or without a flat tire is one behaviour with two outcomes. Two effects are
 alternatives if one pair of a state and a capability has shown both. A type is a maximal set of such
-effects, over all capabilities: the probabilities of a drive are the same whatever was requested.
-That an execution changed nothing says little about which behaviour failed, so "nothing" does not
-link effects; a pair that has shown nothing else is of the type `NOTHING`.
+effects, over all capabilities. That an execution changed nothing says little about which behaviour
+failed, so "nothing" is no link; a pair that has shown nothing else is of the type `NOTHING`.
 
-**The probabilities of one pair** (`OddsPooling`) are shrunk from its own draws towards those of its
-type. How strongly is learned from all pairs of the type. Either a pair is like the others, and its
-probabilities are drawn from a Dirichlet distribution around those of the type, or it is an outlier,
-known only from its own executions. The strength of the Dirichlet distribution and the rate of
-outliers are chosen from a small grid by likelihood. A type with few draws says little about either,
-so the other types of the agent are its prior (empirical Bayes). Pairs that behave alike share their
-draws nearly completely; pairs that differ keep their own.
+**The odds of one pair** (`OddsPooling`) are its own draws, drawn towards the odds of its type.
+Either a pair is like the others, then its odds are drawn from a Dirichlet distribution around those
+of the type, or it is an outlier, known only from its own executions. The strength of the
+distribution and the share of outliers are those of a small grid that explain the draws of the type
+best; what most types of the agent say is the prior for each (empirical Bayes).
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
 """The behaviour of an agent that pursues its intents.
 
 Behaviours seen under any capability are what the agent can do. If it heads for its intent, it does
-the behaviour with which a shortest way to the intent begins. So its answer to a request that it was
-never given can be computed: plan with the behaviours, over the states seen and a margin of states
-that they are expected to lead to. Of several shortest ways it takes the one it preferred before.
+the behaviour with which a shortest way to the intent begins, over the states seen and a margin of
+states that behaviours are expected to lead to. Of several shortest ways it takes the one it
+preferred before. `LearnedModel` believes this expert as far as its predictions came true.
 
-This is an assumption about the agent. `LearnedModel` treats it as one expert among others and
-believes it as far as its predictions came true.
-
-**When a behaviour is possible.** It must make sense in a state: what it deletes holds, what it adds
-does not. An atom that held whenever the behaviour was seen is taken for a precondition if it
-concerns only objects of the behaviour and would hardly have held each time by chance. Where the
-behaviour would have served at once and something else was done, it counts as impossible; a decision
-tree generalizes from these cases.
+**When a behaviour is possible.** What it deletes holds, and what it adds does not. An atom that
+held whenever the behaviour was seen is taken for a precondition if it concerns only objects of the
+behaviour and would hardly have held each time by chance. Where the behaviour would have served at
+once and something else was done, it counts as impossible; a decision tree generalizes.
 """
 
 from __future__ import annotations

@@ -1,29 +1,22 @@
 """A rule: in these states, these effects, this often; with honest uncertainty.
 
-The probability of an effect is its relative frequency, pooled over the states of the rule. A
-frequency alone hides how much evidence stands behind it (3 of 3 and 300 of 300 are both 1.0), and
-that states may differ a little although no condition was found. So each outcome carries the central
-95 % interval of its probability *in a state of the rule*, and the range of the states if they are
-seen to differ; see `stats/partial_pooling.py`.
+The probability of an effect is its relative frequency, pooled over the states of the rule. Each
+outcome carries the central 95 % interval of its probability *in a state of the rule*, and the range
+of the states if they are seen to differ (`stats/partial_pooling.py`).
 
-**Fitting.** The naive way puts two states into one rule if they showed the same effects. Then
-chance makes conditions: where a failure of 5 % has not happened yet the agent "always succeeds",
-and odds of 0.9 and 0.6 are one rule that is true nowhere. Here what a state showed says only one
-thing about its condition: *effects that never occurred in one and the same state have different
-conditions*. So, if every state always gave the same answer, each effect is a rule, without any
-test. Otherwise:
+**Fitting.** Putting states into one rule if they showed the same effects would turn chance into
+conditions. What a state showed says only one thing about its condition: *effects that never
+occurred in one and the same state have different conditions*. If every state always gave the same
+answer, each effect is a rule. Otherwise:
 
 1. **Outcome types.** Effects that were seen in the same state, each with each, are outcomes of one
    type. Two types may share an effect ("nothing changes") and remain apart.
-2. **States of a type.** A state belongs to the type that has all the effects it showed. Effects
-   that are impossible in a state (they add what holds already) are not outcomes there. If several
-   types remain, a decision tree over the atoms decides, learned from the other states.
-3. **Odds.** The states of a type are split by an atom if the outcomes differ on the two sides. A
-   betting score must exclude that all draws come from one distribution, however they were chosen
-   (`stats/betting.py`); and the atom must explain more than that states differ without a
-   reason (`stats/partial_pooling.py`), since then each atom separates better from worse states
-   by accident. Both are reduced by the number of different splits, and all splits of a capability
-   share one error rate.
+2. **States of a type.** A state belongs to the type that has all the effects it showed, without
+   those that are impossible in it. If several types remain, a decision tree over the atoms decides.
+3. **Odds.** The states of a type are split by an atom if a betting score excludes that all draws
+   come from one distribution (`stats/betting.py`), and if the atom explains more than that states
+   differ without a reason (`stats/partial_pooling.py`). All splits of a capability share one error
+   rate.
 4. **Leaves without a difference** are one rule again: a tree writes "unless a and b" as two leaves.
 """
 

@@ -1,14 +1,9 @@
 """The state graph: every state seen, every pair tried, what it showed and where it led.
 
-For each capability the states in which it was tried fall into groups: two states share a group if
-they showed the same set of effects. Each group is one rule of the two extreme models.
-
-Building the groups from all transitions after each query would cost more with every query. Here an
-observation touches one pair: it raises a count in the pair's group or, if the effect is new for the
-pair, moves the pair from one group to another. So an update costs the same at any size.
-
-Queries are searched in the graph: a `StateNode` for each state seen, with a `PairStats` for each
-capability tried there and the nodes it led to.
+A `StateNode` for each state has a `PairStats` for each capability tried there. For each capability,
+the states that showed the same set of effects are an `OutcomeGroup`, one rule of the two extreme
+models. An observation touches one pair: it raises a count in the pair's group or, if the effect is
+new for the pair, moves the pair to another group. So an update costs the same at any size.
 
 A `StateMatrix` has states as rows of bits, so that a question about all states is one NumPy
 expression.
@@ -37,7 +32,7 @@ from capscope.logic import (
 )
 from capscope.logic.condition import is_pattern, matching
 from capscope.logic.vocabulary import nearest
-from capscope.model.rules import Outcome, Rule, fit_rules
+from capscope.model.rules import Rule, fit_rules
 from capscope.stats.arrays import Integers, Mask
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
@@ -301,11 +296,6 @@ class StateGraph:
             kept = self._rules[index] = self.revisions[index], fit_rules(self, index)
         return kept[1]
 
-    def extreme_rules(self, capability: Intent) -> tuple[Rule, ...]:
-        """Return the rules of the extreme models, best supported first: one for each group."""
-        rules = map(_rule, self._groups[self.index[capability]].values())
-        return tuple(sorted(rules, key=lambda rule: (-rule.executions, rule.states)))
-
     @property
     def always(self) -> State:
         """The atoms that held in every state seen; see `constant_atoms`."""
@@ -323,14 +313,6 @@ def constant_atoms(states: Collection[State]) -> State:
     With fewer than two states there is nothing to distinguish.
     """
     return reduce(and_, states) if len(states) > 1 else 0
-
-
-def _rule(group: OutcomeGroup) -> Rule:
-    ranked = sorted(
-        zip(group.counts, group.effects, strict=True), key=lambda pair: (-pair[0], pair[1])
-    )
-    outcomes = (Outcome(effect, count, count / group.total) for count, effect in ranked)
-    return Rule(tuple(sorted(group.states)), tuple(outcomes))
 
 
 Bits = NDArray[np.uint8]

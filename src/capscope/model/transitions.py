@@ -1,11 +1,9 @@
 """The graph of transitions: what can be reached, how far it is, and how often states are met.
 
-States are numbered and edges are arrays, so that a question about all states takes a few NumPy
-operations for each step of a path. `SeenTransitions` are those of the executions,
+States are numbered and edges are arrays. `SeenTransitions` are those of the executions,
 `predicted_transitions` those of the learned model. `KnownPaths` has the requests that lead to each
-state. An `AbsorbingChain` follows a policy to its ends.
-
-Shortest paths in expected executions, over states that were only imagined, are in `pursuit`.
+state. An `AbsorbingChain` follows a policy to its ends. Shortest paths in expected executions, over
+states that were only imagined, are in `pursuit`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,13 @@
 """A committee of small decision trees: which class a state belongs to, and how sure that is.
 
-A single tree is always sure. Where it learned from few states, another tree that fits them just as
-well may say something else. So several are grown: the first takes the feature with the highest
+A single tree is always sure. So several are grown: the first takes the feature with the highest
 information gain at each node; the others see a random half of the features, with noise on the
-gains. What they disagree on is in doubt.
+gains. What they disagree on is in doubt. All features of a node are scored by one matrix product.
 
-All features of a node are scored at once: the class counts on both sides of every split are one
-matrix product.
-
-**Lifting.** What holds for one object holds for its like, until the evidence says otherwise.
-
-`on(a,b)` and `on(b,c)` are one question about different objects. Renaming objects turns the one
-into the other, and with it each state and each effect. So all capabilities with the same predicates
-share one committee of trees: a state is described in terms of the roles that objects have in the
-intent ("is the first one clear?"), with the other objects beside them. A capability is renamed to
-the first of its group by swapping its objects for those of the first; all other objects stay.
+**Lifting.** `on(a,b)` and `on(b,c)` are one question about different objects, so all capabilities
+that differ in their objects only share one committee. A capability is renamed to the first of its
+group by swapping its objects for those of the first, and with it each state and each effect; all
+other objects stay.
 """
 
 from __future__ import annotations

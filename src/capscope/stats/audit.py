@@ -1,20 +1,15 @@
 """The audit: how often does the agent surprise the model when it is used?
 
 The model is frozen. Then executions are drawn as in use: a sequence of one to `length` random
-capabilities from an initial position, of which one execution is scored, so that every execution of
-such sequences is equally likely to be. `x = 1` if it ends in an outcome that the model held
-impossible, or could not predict at all. Scoring all executions of a sequence would be cheaper and
-wrong: if one sequence in a hundred goes to a place where everything surprises, thirty sequences
-without a surprise say little, however long they are. One execution of each sequence makes the
-samples independent.
+capabilities from an initial position, of which one execution is scored: a surprise if it ends in an
+outcome that the model held impossible, or could not predict at all. One execution of each sequence
+makes the samples independent, and each execution of such sequences is equally likely to be scored.
 
-A betting score decides. Against the hypothesis that the rate of surprises is at least ε, a bettor
-who expects the rate q < ε multiplies its wealth by (1 − q)/(1 − ε) for each execution as foreseen
-and by q/ε for each surprise; if the hypothesis is true, wealth ever reaches 1/δ with probability at
-most δ (Ville). Two bettors share the start capital: one expects no surprises, the other a few.
-
-A round that is not going well is abandoned: its draws are learned from, and a later round audits
-the next model. Round k may spend a part of the error rate, all rounds together at most δ.
+Against the hypothesis that the rate of surprises is at least ε, a bettor who expects the rate q < ε
+multiplies its wealth by (1 − q)/(1 − ε) for each execution as foreseen and by q/ε for each
+surprise; if the hypothesis is true, wealth ever reaches 1/δ with probability at most δ (Ville). Two
+bettors share the start capital. A round that is not going well is abandoned: its draws are learned
+from, and a later round audits the next model. All rounds together spend no more than δ.
 """
 
 from __future__ import annotations

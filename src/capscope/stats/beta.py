@@ -1,11 +1,7 @@
-"""The beta distribution, the posterior of a probability, and credible intervals by it.
+"""The beta distribution, credible intervals by it, and sums of numbers given by their logarithms.
 
-A relative frequency alone hides how much evidence is behind it: 3 of 3 and 300 of 300 are both 1.0.
-Jeffreys' prior gives short intervals with good coverage over the whole range.
-
-SciPy has it too, but the continued fraction is short and saves the core a large dependency.
-
-Sums and means of numbers that are given by their logarithms are here, too.
+Jeffreys' prior gives short intervals with good coverage over the whole range. SciPy has all this
+too, but the continued fraction is short and saves the core a large dependency.
 """
 
 import math

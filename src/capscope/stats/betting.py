@@ -1,18 +1,13 @@
 """Evidence about probabilities from draws that were chosen by looking at earlier draws.
 
-The p-value of a test such as Fisher's assumes that the number of draws was fixed in advance. A
-strategy draws again after a surprising answer and stops when answers agree. So evidence is a
+A strategy draws again after a surprising answer, which invalidates p-values. So evidence is a
 *betting score* (an e-value): the likelihood of the draws under a mixture of alternatives, divided
 by the largest likelihood that the null hypothesis can give them. Whatever rule chooses the next
 draw and the end, the probability that a true null ever lets this ratio reach 1/α is at most α
 (Ville's inequality). Compared with an exact test it costs the power of two or three draws.
 
-The mixture here is Jeffreys' Beta(½, ½), whose integral is a ratio of gamma functions. Scores are
-logarithms throughout; `ErrorBudget` turns an error rate into the threshold that they must reach.
-
-Draws with several possible outcomes are compared in the same way (universal inference): the
-alternative gives every group its own distribution, averaged over all of them (a Dirichlet mixture
-with ½ for each outcome); the null hypothesis gives all groups the one that explains the draws best.
+The mixture is Jeffreys' Beta(½, ½), for several outcomes a Dirichlet mixture with ½ for each
+(universal inference). Scores are logarithms; `ErrorBudget` has the threshold that they must reach.
 """
 
 import math

@@ -1,14 +1,10 @@
 """Divide one error rate among everything that a report asks.
 
-A report makes hundreds of comparisons. At a false-positive rate of 5 % each, a false alarm would be
-almost certain. So an `ErrorBudget` divides one rate evenly into shares (Bonferroni), one for each
-kind of question, and a `Share` divides its part evenly among its questions. A betting score has to
-reach the threshold: the logarithm of the number of shares times the number of questions, divided by
-the error rate. The probability of any false alarm in the whole report is then at most that rate.
-
-The naive way is a constant for the number of kinds. It breaks the promise silently as soon as a
-kind is added and the constant is not. Here thresholds come only from shares, and a budget that is
-overspent raises an error.
+An `ErrorBudget` divides one rate evenly into shares (Bonferroni), one for each kind of question,
+and a `Share` divides its part among its questions. A betting score has to reach the threshold: the
+logarithm of the number of shares times the number of questions, divided by the error rate.
+Thresholds come only from shares, and a budget that is overspent raises an error, so that adding a
+kind cannot break the promise.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
 """Bounds on a mean over states, valid however the draws were chosen and whenever they stop.
 
-**The mean of what?** Each state has its own probability, and the claim is about their mean, with
-equal weights. The naive way pools all draws; but then the result depends on how often the strategy
-happened to draw each state, and a strategy draws where answers vary.
+Each state has its own probability, and the claim is about their mean, with equal weights: pooling
+all draws would weigh states by how often the strategy drew them. A claim is supported by a betting
+score (`betting`), the result of bets in the worst case, for the probabilities with a mean at or
+below the bound that make the bets lose most.
 
-**How sure?** A claim is supported by a betting score (`betting`). For every choice of the states'
-probabilities, bet on the draws at odds that are fair if these are the true ones; the score is the
-result in the worst case, for the probabilities with a mean at or below the bound that make the bets
-lose most. If the claim is wrong, the true probabilities are among these, and fair bets ever
-multiply the money by 1 / (1 − confidence) with a probability of at most 1 − confidence.
-
-**The bets.** Half of the money is bet on success in all states equally, at several stakes. That is
-best if the states are similar, and does not need the draws of a state to be identically distributed
+Half of the money is bet on success in all states equally, at several stakes. That is best if the
+states are similar, and does not need the draws of a state to be identically distributed
 (log(1 − p + p·e^λ) is concave in p). The other half bets on each state as the other states suggest:
 a likelihood ratio whose numerator is a mixture of beta distributions that the states' probabilities
 may come from. It is best if states differ much, and assumes one probability for each state.

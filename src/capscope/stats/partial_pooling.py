@@ -1,14 +1,12 @@
 """States that share a rule may still differ a little: how much, and what does one state do?
 
-Pooling all draws of a rule gives a narrow interval for the *average* state. Estimating each state
-alone throws away what the other states show: after one draw of a state, anything is possible. In
-between, each state has a distribution of its own, drawn from a Dirichlet distribution around the
-mean of the rule. Its concentration says how similar the states are; infinite means equal. The
-concentration is not known, so all values of a grid are weighted by how well they explain the draws.
-For an interval, the prior leans towards states that differ: an interval that is too wide costs some
-draws, one that is too narrow is wrong about many states. Otherwise the prior is flat.
+Each state has a distribution of its own, drawn from a Dirichlet distribution around the mean of the
+rule. Its concentration says how similar the states are; infinite means equal. All values of a grid
+are weighted by how well they explain the draws. For an interval, the prior leans towards states
+that differ: one that is too wide costs some draws, one that is too narrow is wrong about many
+states. Otherwise it is flat.
 
-For each concentration, n draws of one state say as much about the mean as n (κ + 1) / (κ + n)
+For each concentration κ, n draws of one state say as much about the mean as n (κ + 1) / (κ + n)
 independent draws. So the mean is a weighted frequency, its posterior is a Dirichlet distribution
 (Jeffreys' ½ for each outcome) of that effective size, and nothing needs to be optimized.
 """

@@ -1,13 +1,9 @@
 """Decide a claim about a probability with as few draws as possible: Wald's sequential test.
 
-A fixed number of draws must serve the hardest case, and most cases are easy. The sequential test
-compares two probabilities, one that is clearly too low and one that is clearly high enough, and
-stops as soon as the likelihood ratio of the draws so far speaks for one of them. Between the two,
-either answer is acceptable.
-
-The test could go on forever, so it is cut after a number of draws that keeps both error rates; then
-the likelier of the two probabilities wins. Errors and costs are computed exactly, by following the
-distribution of the number of hits, so the cost is known in advance.
+It compares two probabilities, one that is clearly too low and one that is clearly high enough, and
+stops as soon as the likelihood ratio of the draws speaks for one of them; between the two, either
+answer is acceptable. It is cut after a number of draws that keeps both error rates; then the
+likelier of the two wins. Errors and costs are computed exactly, so the cost is known in advance.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Find the shortest condition that separates low from high rates.
 
-Each state has hits and draws, and a set of features that hold in it or not. Splitting the states by
-a feature gives two groups; the best feature is the one whose groups differ most surely. One feature
-may not be enough ("only if the hand is full *and* the light is off"), so all conjunctions of two
-are tried, and the best of them is extended to three. Counting each conjunction by visiting every
-state would be slow; with the states as a matrix of bits, all pairs are one matrix product.
-
-There are many more long conjunctions than short ones, and one of them fits by accident. So the
-score of each conjunction is reduced by the logarithm of how many there are of its length. The
-result makes lengths comparable (a second feature must earn its place) and must reach the threshold.
+Splitting states by a feature gives two groups; the best feature is the one whose groups differ most
+surely. All conjunctions of two are tried as well, by one matrix product, and the best of them is
+extended to three. There are many more long conjunctions than short ones, and one of them fits by
+accident, so each score is reduced by the logarithm of how many there are of its length.
 """
 
 import math

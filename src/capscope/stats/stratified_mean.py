@@ -1,23 +1,15 @@
 """Bounds on a weighted mean over strata, some with many draws and some with none.
 
-Each stratum has its own probability; the mean weighs them by fixed numbers. Which stratum is drawn
-next may depend on everything seen before, and so may the end. A stratum without draws may have any
-probability.
-
-Pooling the draws would weigh strata by how often they were drawn. Adding up an interval for each
-stratum is far too wide: with fifty strata of one draw each it excludes nothing. So all draws
-together are one bet (`mean_bounds`): stakes on success, multiplied, divided by the most that they
-can be expected to pay over all probabilities whose mean is at the bound. That is a betting score
-for all probabilities, and if strata were drawn in proportion to their weights, the worst
-case is the one in which all are equal, as in the test of a single probability.
+Each stratum has its own probability; which is drawn next may depend on everything seen before, and
+so may the end. Adding up an interval for each stratum is far too wide: with fifty strata of one
+draw each it excludes nothing. So all draws together are one bet (`mean_bounds`): stakes on success,
+multiplied, divided by the most that they can be expected to pay over all probabilities whose mean
+is at the bound. By weak duality every price for that constraint gives an upper bound, and the
+lowest of several is used: it costs a little power and no validity.
 
 If one stratum has most of the draws, bets on these drown the others. So one bet is on the first
 draws of each stratum only, as many as its weight; others on four and sixteen times as many, and one
 on all of them. The score is the mean of the four. Which draws count is known before they are made.
-
-The most that a stake pays is a concave maximum under one linear constraint. By weak duality every
-price for the constraint gives an upper bound, and the lowest of several is used: it costs a little
-power and no validity.
 """
 
 from __future__ import annotations

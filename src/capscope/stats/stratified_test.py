@@ -2,51 +2,29 @@
 
 A stratum holds draws that can be compared with each other (those of one state, for example).
 
-**Likelihood ratios of several strata.** Their product would pay for every stratum in which nothing
+**The sign test.** Textbook tests compare proportions and take the numbers of draws as fixed. Here a
+strategy asks again after a surprise, and summed over a thousand states that bias alone looks like a
+difference. So the i-th draw of a state in one run is compared with the i-th of the same state in
+the other. If the agents are the same, each side is equally likely to win a disagreement, whatever
+was drawn before: a toss. For a bias η, the score is multiplied by 1 + η at each win and by 1 − η at
+each loss, and averaged over several η (`_BIASES`), most of the weight on what a change by 10 to 25
+points makes of the tosses. A mixture over all coins (Jeffreys) would cost half a nat more, and bets
+on the rate predicted from earlier pairs found a loss of 15 points less often.
+
+With success probability θ in both runs, a win and a loss both have the probability θ(1 − θ), so the
+mean of the next factor is 1 for every θ: the score is a martingale, and its highest value counts
+(Ville's inequality), not the last. Over several states this needs an order of all pairs such that
+only earlier pairs decide whether a later one is drawn; where there was none, the highest score
+still reached 20 in 4 % of the runs (`tests/stats/test_sign_test.py`).
+
+**Likelihood ratios.** Their product over strata would pay for every stratum in which nothing
 changed. So the bet is that a share ε of the strata changed: the product of 1 − ε + ε·ratio,
-averaged over a few ε. That is an average of products over all subsets of strata, and therefore a
-betting score, however strata depend on which others were reached.
+averaged over a few ε. That is an average of products over all subsets of strata.
 
-**Both tests.** A weighted mean of betting scores is a betting score, whatever they have to do with
-each other. The sign test has seven eighths, because it has none to spare for a change by 15 points;
-a complete change, which the likelihood ratio is for, shows with one eighth. The sign test may match
-draws in several ways; its score is the mean over these.
-
-**At any time.** A score may be watched while draws are made, and its highest value counts (Ville's
-inequality). This is done for all strata together and for the first way of matching; what is
-compared in the other ways is known only in the end.
-
-**The sign test** compares two agents draw against draw: under the null hypothesis a fair coin.
-Textbook tests compare two proportions state by state (Fisher, Cochran–Mantel–Haenszel) and take the
-numbers of draws as fixed in advance. Here they are not: a strategy asks again after a surprise and
-leaves a state when answers agree, so a state that failed by accident may have three draws and one
-that succeeded thirty. Summed over a thousand states, that bias alone looks like a difference.
-
-So the i-th draw of a state in one run is compared with the i-th draw of the same state in the
-other. If they disagree and the agents are the same, each side is equally likely to be the one that
-succeeded, whatever was drawn before and however likely success is. Each disagreement is a toss.
-
-**The bets.** For a bias η, the score is multiplied by 1 + η at each win and by 1 − η at each loss.
-The total is a weighted mean over several η (`_BIASES`), most of the weight on what a change by 10
-to 25 points makes of the tosses. A mixture over all coins (Jeffreys) would cost half a nat more.
-
-**Why the mean is at most 1 if the agents are the same.** Let success in the state have the
-probability θ in both runs. The next pair is a win with probability θ(1 − θ), a loss with the same,
-else a tie. So the mean of the next factor, given all before, is 1 + θ(1 − θ)(η − η) = 1 for every
-θ: the score is a martingale, which begins at 1. Whether there is a next pair is decided by what
-both runs saw before it: a stopping time, at which the mean is at most 1. By Ville's inequality the
-probability that it *ever* reaches 1/α is at most α, so its highest value counts, not the last.
-
-The rate θ need not be known, and guessing it does not help: bets that use the rate predicted from
-the earlier pairs of a state, (1 + κ(x − θ'))(1 − κ(y − θ')), have means of at most 1 as well, and
-also use ties, but found a loss of 15 points less often, in one state and in a hundred.
-
-**Several states.** If some order of all pairs exists such that in both runs only earlier pairs
-decide whether a later one is drawn, the same proof holds for the sum over states. It fails only if
-success in s leads one run to t while failure in t leads the other to s. The tosses of a walk that
-climbs after success and falls after failure had up to 1.2 times the variance of a fair coin; still
-the highest score reached 20 in 4 % of the runs (`tests/stats/test_sign_test.py`, and the
-benchmark `diff_error_rates` of the experiments).
+**Both tests.** A weighted mean of betting scores is one. The sign test has seven eighths, because
+it has none to spare for a change by 15 points; a complete change shows with one eighth. If draws
+can be matched in several ways, the score is the mean over these, and only that of the first way may
+be watched while draws are made: what is compared in the others is known only in the end.
 """
 
 import math

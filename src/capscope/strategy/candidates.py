@@ -2,12 +2,9 @@
 
 The candidates are the pairs of the states seen. Their scores are kept in arrays, one row for each
 capability and one column for each state; an answer changes one row. Beyond `_MOST_PAIRS` pairs a
-random sample of the states stands for all of them; it is drawn anew whenever the model is fitted
-again, the relevant states preferred.
-
-Novelty: a capability that was tried in many states may still have been tried in none with a dying
-victim. It is high if the rarest literal of the state, or a pair of atoms in it, is new for the
-capability.
+random sample of the states stands for all of them, drawn anew whenever the model is fitted again,
+the relevant states preferred. Novelty is high if the rarest literal of the state, or a pair of
+atoms in it, is new for the capability.
 """
 
 from __future__ import annotations

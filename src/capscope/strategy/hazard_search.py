@@ -1,11 +1,9 @@
 """Which pairs may lead into a hazard: what was seen of it, and what was never tried near it.
 
-A model cannot predict a hazard that never happened, and trying all pairs is what a strategy is to
-avoid. But a hazard names objects. What happens to `x` most likely depends on the condition of `x`,
-so states are divided by the atoms that mention the objects of an instance, and each capability is
-to be tried in every such condition, however the other objects are. In a world of five objects with
-four conditions each that is four conditions instead of 1,024 states. An instance without objects
-has all atoms for its condition.
+A model cannot predict a hazard that never happened. But what happens to `x` most likely depends on
+the condition of `x`, so states are divided by the atoms that mention the objects of an instance,
+and each capability is to be tried in every such condition, however the other objects are. An
+instance without objects has all atoms for its condition.
 
 A pair is worth more if the model believes that its outcome is the hazard, or brings it nearer (more
 literals of a conjunction hold), if its capability is about the objects, and if the model is in

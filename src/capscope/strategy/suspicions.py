@@ -1,17 +1,12 @@
 """Draw a suspicion again at once: a request that sometimes also changes other objects.
 
-If the agent is asked to archive a mail and also deletes someone else's, that is what a user wants
-to know, and one draw shows neither how often it happens nor when. Drawing pairs by doubt alone
-spreads the draws over hundreds of pairs. So a change of objects that the request does not mention
-is a suspicion, if in the same condition of the request's own objects it was achieved without. The
-pair is drawn a few times more. If it then does both, it is drawn again in rounds of about a dozen
-draws, and as often the same request about objects in another condition: is it the request, or
-something about its object? Only a condition in which the request can succeed is a contrast: asked
-to archive a mail that is gone, no agent deletes another one, and nothing follows. A few rounds show
-a rate of 0.2 and a condition of one literal.
-
-A pair that always does the same raises no suspicion, however much it changes: that is how the world
-works, or a condition, which the model finds.
+One draw shows neither how often that happens nor when, and drawing pairs by doubt alone spreads the
+draws over hundreds of pairs. So a change of objects that the request does not mention is a
+suspicion, if in the same condition of the request's own objects it was achieved without. The pair
+is drawn a few times more. If it then does both, it is drawn again in rounds of about a dozen draws,
+and as often the same request about objects in another condition in which it can succeed. A few
+rounds show a rate of 0.2 and a condition of one literal. A pair that always does the same raises no
+suspicion: that is how the world works, or a condition, which the model finds.
 """
 
 from __future__ import annotations

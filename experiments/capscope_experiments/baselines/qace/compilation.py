@@ -18,8 +18,18 @@ from dataclasses import dataclass
 
 from capscope.logic import Intent, State
 from capscope.logic.shortest_condition import shortest_condition
-from capscope.model import Rule, StateGraph
+from capscope.model import Outcome, Rule, StateGraph
 from capscope_experiments.baselines.qace.model import Conjunction
+
+
+def extreme_rules(graph: StateGraph, intent: Intent) -> list[Rule]:
+    """Return the rules of the extreme models, best supported first: one for each group."""
+    rules = []
+    for group in graph.groups(graph.index[intent]):
+        ranked = sorted(zip(group.counts, group.effects, strict=True), key=lambda p: (-p[0], p[1]))
+        outcomes = (Outcome(effect, count, count / group.total) for count, effect in ranked)
+        rules.append(Rule(tuple(sorted(group.states)), tuple(outcomes)))
+    return sorted(rules, key=lambda rule: (-rule.executions, rule.states))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,7 @@ def compile_disjunctions(graph: StateGraph) -> Compilation:
     tasks: list[LearningTask] = []
     disjuncts = 0
     for intent in graph.capabilities:
-        rules = graph.extreme_rules(intent)
+        rules = extreme_rules(graph, intent)
         for rule in rules:
             others = [state for other in rules if other is not rule for state in other.states]
             terms = [
@@ -90,7 +100,7 @@ def leave_uncompiled(graph: StateGraph) -> Compilation:
     """Make one task of each capability that ever changed something."""
     tasks = []
     for intent in graph.capabilities:
-        working = next(filter(changes_something, graph.extreme_rules(intent)), None)
+        working = next(filter(changes_something, extreme_rules(graph, intent)), None)
         if working is not None:
             tasks.append(LearningTask(intent, Conjunction(0, 0), working.states[0], whole=True))
     count = len(graph.capabilities)
@@ -98,7 +108,7 @@ def leave_uncompiled(graph: StateGraph) -> Compilation:
 
 
 def _tried(graph: StateGraph) -> tuple[Intent, ...]:
-    return tuple(intent for intent in graph.capabilities if graph.extreme_rules(intent))
+    return tuple(intent for intent in graph.capabilities if extreme_rules(graph, intent))
 
 
 def changes_something(rule: Rule) -> bool:

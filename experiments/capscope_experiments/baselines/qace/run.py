@@ -28,6 +28,7 @@ from capscope_experiments.baselines.qace.compilation import (
     Compilation,
     LearningTask,
     compile_disjunctions,
+    extreme_rules,
     leave_uncompiled,
 )
 from capscope_experiments.baselines.qace.interview import Interview, SettableSimulator
@@ -202,7 +203,7 @@ def learn_qace(
 def _learn(
     number: int, task: LearningTask, interview: Interview, graph: StateGraph, settings: QaceSettings
 ) -> QaceRow:
-    supplied = sorted(state for rule in graph.extreme_rules(task.intent) for state in rule.states)
+    supplied = sorted(state for rule in extreme_rules(graph, task.intent) for state in rule.states)
     try:
         result = learn_task(task, interview, supplied, settings)
     except BudgetSpent as spent:

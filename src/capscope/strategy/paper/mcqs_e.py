@@ -1,39 +1,25 @@
 """MCQS-E: follow both models exactly and find where their predictions differ most.
 
 A node of the search holds two distributions ⟨ρ₁, ρ₂⟩ over states, as the pessimist and the optimist
-predict them after the same capabilities. Applying a capability to them is deterministic, so every
-edge has one child. The value of a node is the largest total variation distance on the best path
-through it: Q(n, c) = max(δ(n), V(child)), V(n) = max over c of Q(n, c).
+predict them after the same capabilities. Every edge has one child. The value of a node is the
+largest total variation distance on the best path through it. A new node with the same supports as
+an existing one is pruned, and a visit adds three children. ξ enters as a mass `hidden` that has
+left both distributions for effects not seen yet: a step adds ξ/(1+n) of each state's mass, where n
+counts the executions of the pair, and hidden mass counts as disagreement. Full disagreement does
+not end the tree: in the state observed then, both models are certain again.
 
-To keep the tree small, a new node with the same supports as an existing one is pruned, and a visit
-adds three children. ξ enters as a mass `hidden` that has left both distributions for effects not
-seen yet: a step adds ξ/(1+n) of each state's mass, where n counts the executions of the pair, and
-hidden mass counts as disagreement.
+**The policy** is the searched tree, updated while it is executed. When a state is observed, both
+distributions of the node collapse to it, and capabilities known to do nothing there are dropped.
+The branch with the highest upper confidence bound is predicted again from that state, down to a
+leaf, and the values on it are updated, until the best branch is one that was updated. The paper
+does not say whether these updates survive into the next draw of the query. Here they do, so draws
+spread over the branches, and are made in order.
 
-Full disagreement does not end the tree: in the state observed then, both models are certain again,
-so a draw has more to find.
-
-**The policy** is the searched tree, which is updated while it is executed. It is at a node of the
-tree. When a state is observed, both distributions of the node collapse to it, and capabilities
-known to do nothing there are dropped. Then, forward, the branch with the highest upper confidence
-bound is predicted again from that state, down to a leaf, and backward the values on it become those
-of the new predictions. If another branch has the highest bound now, it is treated in the same way,
-until the best branch is one that was updated. It is executed, and the visit is counted.
-
-The paper does not say whether these updates survive into the next draw of the query. It calls the
-draws independent, but it also updates the statistics of the tree, and the tree is the policy of the
-whole query. Here they persist: visits that were counted lower the bound, so draws spread over the
-branches. Draws are made in order.
-
-**Distributions.** A distribution is a sparse map from state to log-probability. Executing a
-capability moves the mass of each state. If the capability was tried there, the mass follows the
-outcome group of the pair. If not, the optimist spreads it over all effects that the capability ever
-had; the pessimist, who has no rule, gives every successor probability 0, so its mass goes nowhere.
-A pessimist's distribution may therefore sum to less than 1.
-
-The paper contradicts itself here: by its definition of a model a state without a rule has no
-successors, by its algorithm for distributions the mass stays where it is. If it stayed, an untried
-pair on which the optimist predicts no change would show no disagreement and never be asked for.
+**Distributions** are sparse maps from state to log-probability. If a capability was tried in a
+state, the mass follows the outcome group of the pair. If not, the optimist spreads it over all
+effects that the capability ever had; the pessimist's mass goes nowhere, so its distribution may sum
+to less than 1. By the paper's algorithm it stays where it is; then an untried pair on which the
+optimist predicts no change would never be asked for.
 """
 
 from __future__ import annotations

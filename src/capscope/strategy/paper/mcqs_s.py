@@ -1,19 +1,14 @@
 """MCQS-S: sample states on which the two models agree, and find where they disagree.
 
-A state that only one of the models considers possible falsifies the other when it is observed. So
-the search walks through states that both consider possible, one sampled state at a time, until it
-meets a falsifying one: reward 1, and the branch ends.
+A state that only one of the models considers possible falsifies the other when it is observed:
+reward 1, and the branch ends. On a pair that was tried, both models predict the distribution of its
+outcome group; on an untried pair only the optimist considers anything possible, so every successor
+falsifies. Hence a step of the search is a lookup in the state graph. ξ adds a small bonus for
+revisits: after n executions a pair may still hide an effect with probability 1/(1+n), and ξ of that
+counts as a falsifying outcome.
 
-On a pair that was tried, both models predict the distribution of its outcome group, so no successor
-falsifies. On an untried pair the pessimist considers nothing possible and the optimist something,
-so every successor falsifies. Hence a step of the search is a lookup in the state graph.
-
-ξ adds a small bonus for revisits: after n executions a pair may still hide an effect with
-probability 1/(1+n), and ξ of that counts as a falsifying outcome.
-
-As printed, all draws of a query follow one graph of best capabilities. The bounds of the root lie
-so close together then that the choice is nearly uniform, and identical draws find about one new
-pair. So the visits of draws count in the tree, as in MCQS-E.
+As printed, all draws of a query follow one graph of best capabilities, and identical draws find
+about one new pair. So the visits of draws count in the tree, as in MCQS-E.
 """
 
 from __future__ import annotations

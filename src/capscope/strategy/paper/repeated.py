@@ -1,11 +1,9 @@
 """The paper's queries: one policy from one start, executed many times.
 
 A search chooses a policy for a given start; starts are tried in turn until a query is predicted to
-be informative. The run ends after a number of queries in a row without news.
-
-Starting always from the initial state would waste executions. A query starts at an end of the last
-one, while queries are informative and the walk is not too long; otherwise at a state seen before
-that some capability may leave, preferably one from which few executions began.
+be informative. A query starts at an end of the last one, while queries are informative and the walk
+is not too long; otherwise at a state seen before that some capability may leave, preferably one
+from which few executions began. The run ends after a number of queries in a row without news.
 """
 
 import itertools
