@@ -14,7 +14,7 @@ from capscope.journal.draws import QueryRecord
 from capscope.journal.settings import Settings
 from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
-from capscope.strategy.base import Strategy, StrategyContext
+from capscope.strategy.base import PolicySearch, Strategy, StrategyContext
 from capscope.strategy.exhaustive import ExhaustiveStrategy
 from capscope.strategy.paper.mcqs_e import mcqs_exact
 from capscope.strategy.paper.mcqs_s import mcqs_sampled
@@ -95,6 +95,18 @@ def reason_by_disagreement(record: QueryRecord) -> str:
     return f"{kind}, predicted disagreement {record.predicted:.4g}{bonus}"
 
 
+def _of_paper(
+    name: str, summary: str, search: PolicySearch, longest: Callable[[Settings], int]
+) -> RegisteredStrategy:
+    return RegisteredStrategy(
+        name,
+        summary,
+        lambda context: RepeatedStrategy(context, search, longest(context.settings)),
+        repeats_policy=True,
+        reason=reason_by_disagreement,
+    )
+
+
 _BUILT_IN = (
     RegisteredStrategy(
         "adaptive",
@@ -115,26 +127,13 @@ _BUILT_IN = (
         reason=reason_by_draws,
         check=check_workers,
     ),
-    RegisteredStrategy(
-        "mcqs-s",
-        "the paper's search by sampled states",
-        lambda c: RepeatedStrategy(c, mcqs_sampled, c.settings.depth),
-        repeats_policy=True,
-        reason=reason_by_disagreement,
-    ),
-    RegisteredStrategy(
-        "mcqs-e",
-        "the paper's search by exact distributions",
-        lambda c: RepeatedStrategy(c, mcqs_exact, c.settings.depth),
-        repeats_policy=True,
-        reason=reason_by_disagreement,
-    ),
-    RegisteredStrategy(
+    _of_paper("mcqs-s", "the paper's search by sampled states", mcqs_sampled, lambda s: s.depth),
+    _of_paper("mcqs-e", "the paper's search by exact distributions", mcqs_exact, lambda s: s.depth),
+    _of_paper(
         RANDOM,
         "the paper's baseline: random sequences of capabilities",
-        lambda c: RepeatedStrategy(c, random_query, c.settings.random_length),
-        repeats_policy=True,
-        reason=reason_by_disagreement,
+        random_query,
+        lambda s: s.random_length,
     ),
 )
 STRATEGIES = Registry("capscope.strategies", "strategy", RegisteredStrategy, _BUILT_IN)
