@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from capscope.journal.draws import ENDINGS, QueryTable, decode_numbers, refuse_impossible
+from capscope.journal.journal import Journal
 from capscope.journal.journal_file import understood
-from capscope.journal.journal_reader import JournalReader
 from capscope.logic import State
 from capscope.problem.attempt import Ending
 from capscope.stats.arrays import Floats, Integers, Mask
@@ -108,7 +108,7 @@ class ExecutionTable:
     """The position that its draw started from; -1 if that was not recorded."""
 
     @classmethod
-    def read(cls, journal: JournalReader) -> ExecutionTable:
+    def read(cls, journal: Journal) -> ExecutionTable:
         """Read a journal, an unfinished query included."""
         with understood(journal.path):
             return _read_table(journal)
@@ -254,7 +254,7 @@ def number_by_first_use(values: Integers) -> tuple[Integers, Integers]:
 
 
 def longer_trajectories(
-    table: ExecutionTable, journal: JournalReader
+    table: ExecutionTable, journal: Journal
 ) -> Iterator[tuple[int, tuple[State, ...]]]:
     """Yield the row and the states of each execution that passed through others than its ends."""
     long = table.changes > 1
@@ -268,7 +268,7 @@ def longer_trajectories(
                 yield row, attempt.trajectory
 
 
-def _read_table(journal: JournalReader) -> ExecutionTable:
+def _read_table(journal: Journal) -> ExecutionTable:
     queries = journal.query_columns()
     texts: dict[str, int] = {}
     rows: list[tuple[int, ...]] = []
@@ -334,7 +334,7 @@ def _columns(rows: Sequence[Sequence[float]], width: int) -> Floats:
     return columns
 
 
-def _distinct_names(journal: JournalReader) -> tuple[tuple[bytes, ...], Integers]:
+def _distinct_names(journal: Journal) -> tuple[tuple[bytes, ...], Integers]:
     """Return the distinct names, and for each stored position the number of its name."""
     numbers: dict[bytes, int] = {}
     which = [numbers.setdefault(name, len(numbers)) for name in journal.position_names()]

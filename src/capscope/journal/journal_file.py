@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +81,37 @@ def _stamp(file: Path) -> tuple[int, int]:
     except OSError:
         return _NOTHING
     return (found.st_mtime_ns, found.st_size) if found.st_size else _NOTHING
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    """Make a file with empty tables, to be filled in the block, and then give it its name.
+
+    It is made under another name: a journal either says what it is or does not exist.
+    """
+    draft = path.with_name(f".{path.name}.draft")
+    drafts = (draft, *companion_files(draft))
+    try:
+        # A log that was left behind belongs to another file, yet SQLite would apply it.
+        for old in drafts:
+            old.unlink(missing_ok=True)
+        with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode = MEMORY")
+            db.executescript(
+                f"PRAGMA application_id = {APPLICATION_ID}; "
+                f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
+            )
+            yield draft, db
+            # Once it has its name, a kill must not leave a file for undoing this change.
+            db.execute("PRAGMA journal_mode = WAL")
+        for old in companion_files(path):
+            old.unlink(missing_ok=True)
+        draft.replace(path)
+    except BaseException:
+        for made in drafts:
+            with suppress(OSError):
+                made.unlink(missing_ok=True)
+        raise
 
 
 def connect(path: Path) -> sqlite3.Connection:

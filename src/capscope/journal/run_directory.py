@@ -24,7 +24,7 @@ from importlib import metadata
 from pathlib import Path
 
 from capscope.errors import JournalError, RunError
-from capscope.journal.journal import Journal
+from capscope.journal.journal import Journal, read_meta
 from capscope.journal.journal_file import (
     JournalStamp,
     connect_for_reading,
@@ -32,7 +32,6 @@ from capscope.journal.journal_file import (
     recognize,
     understood,
 )
-from capscope.journal.journal_reader import read_meta
 from capscope.journal.run_meta import Budget, RunIdentity, RunMeta
 from capscope.logic import to_json
 from capscope.version import __version__
