@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.remote_workers import MakeProblem
-from capscope.assessment.run_state import RunState, with_declared
+from capscope.assessment.run_state import with_declared
 from capscope.assessment.time_limit import (
     SHORTEST_WORK,
     OutOfTime,
@@ -497,7 +497,11 @@ def _carry_out(
         raise SimulatorError(
             f"{error}, and resume the run: what was observed so far is kept"
         ) from error.__cause__
-    run = _finished(opened, state, temporary)
+    # The graph and the model are taken over: loading the run would build the same again.
+    meta, table = opened.journal.read_meta(), ExecutionTable.read(opened.journal)
+    audited = state.strategy.audited
+    run = Run(opened.path, meta, table, state.graph, model=audited, temporary=temporary)
+    run._trusted = True
     run.workers_lost = 0 if spec.workers is None else spec.workers.lost
     if run.kept:
         draw = picture_of(spec.problem)
@@ -506,18 +510,4 @@ def _carry_out(
             spec.limit.enforced(lambda: write_results(run, pictures))
         except OutOfTime:
             run.omitted = f"time limit; write it with: capscope report {run.path}"
-    return run
-
-
-def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:
-    """Take over the graph and the model of a live run: loading it would build the same again."""
-    run = Run(
-        opened.path,
-        opened.journal.read_meta(),
-        ExecutionTable.read(opened.journal),
-        state.graph,
-        model=state.strategy.audited,
-        temporary=temporary,
-    )
-    run._trusted = True
     return run

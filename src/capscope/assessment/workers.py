@@ -290,8 +290,8 @@ def start_workers(
             "give a function that makes it, so that each worker makes its own"
         )
     if settings.backend == "threads" or make is None:
-        given = iter([problem])  # the first worker takes it
-        return Workers(lambda: ThreadWorker(next(given, None) or _copied(make), timeout), number)
+        copies = itertools.chain([problem], iter(make, None) if make else ())
+        return Workers(lambda: ThreadWorker(next(copies), timeout), number)
     _require_portable(make, settings.backend)
     # Imported here: most runs have their workers in this process.
     from capscope.assessment.worker_links import ProcessLink, RayCluster
@@ -302,11 +302,6 @@ def start_workers(
     return Workers(
         lambda: RemoteWorker(cluster.link(), problem, make, timeout), number, cluster.close
     )
-
-
-def _copied(make: MakeProblem | None) -> Problem:
-    assert make is not None, "without it, there is only one worker"
-    return make()
 
 
 def _require_portable(make: MakeProblem, backend: str) -> None:

@@ -207,12 +207,11 @@ def _require_intact(path: Path, db: sqlite3.Connection) -> None:
         raise damaged(path, found, "restore it from a copy, or start a new run")
 
 
-def recognize(path: Path, seconds: float) -> None:
-    """Raise if a file is not a journal of a format that can be read; damage is not looked for."""
-    with closing(connect_for_reading(path, seconds)) as db:
-        _limit_time(db, path)
-        _require_journal(path, db)
-        _require_tables(path, db)
+def recognize(path: Path, db: sqlite3.Connection) -> None:
+    """Raise if an open file is not a journal of this format; damage is not looked for."""
+    _limit_time(db, path)
+    _require_journal(path, db)
+    _require_tables(path, db)
 
 
 def damaged(path: Path, what: str, advice: str) -> JournalError:

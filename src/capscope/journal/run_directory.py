@@ -337,9 +337,8 @@ def read_progress(run: Path, earlier: RunProgress | None = None) -> RunProgress:
     if not path.is_file():
         raise JournalError(f"no journal at {path}; is {run} a run directory?")
     refuse_odd_files(run)
-    with understood(path):
-        recognize(path, _SECONDS_TO_WAIT)
     with understood(path), closing(connect_for_reading(path, _SECONDS_TO_WAIT)) as db:
+        recognize(path, db)
         db.execute("BEGIN")  # all numbers are from one moment
         before = earlier or RunProgress(read_meta(path, db))
         queries = db.execute("SELECT coalesce(max(id), -1) + 1 FROM queries").fetchone()[0]
