@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from capscope_experiments.curve import CONSTANT
 from capscope_experiments.measured_numbers import (
     NOT_MEASURED,
     Measured,
@@ -82,8 +83,12 @@ class FewerSteps:
         )
         ratio = default if literal is None else literal
         holds = None if ratio is None else ratio.value >= self.times / FACTOR
+        if ratio is not None and ratio.lower_bound:
+            holds = holds or None  # Random Query was ended before it could decide
         size = "" if holds is not False or ratio is None else _missed(ratio.value)
-        why = f"{size}{self.note}"
+        constant = measured.at_end(self.problem, CONSTANT, _FILTER) or 0.0
+        known = f"The constant predictor has {constant:.2f}. " if constant >= self.level else ""
+        why = f"{size}{known}{self.note}"
         return Judged(shown(literal), shown(default), verdict_of(holds, self.substitute), why)
 
 
@@ -147,7 +152,7 @@ def beats_one_draw(measured: Measured) -> Judged:
         for name in ("mcqs-s", "mcqs-e"):
             found = {p: _to_one_draw(measured, p, name + mark) for p in measured.problems}
             known = {problem: ratio for problem, ratio in found.items() if ratio is not None}
-            lost = [f"{p} {r}" for p, r in known.items() if r.value < 1 and not r.lower_bound]
+            lost = [f"{p} {r}" for p, r in known.items() if r.value < 1]
             parts.append(f"{name} {_wins(len(known) - len(lost), len(known), lost)}")
             if known and not mark:  # what the program does by default decides
                 holds = not lost and holds is not False

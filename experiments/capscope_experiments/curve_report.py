@@ -169,28 +169,32 @@ def _ratios(runs: Sequence[Curve], own: Sequence[Curve], level: float) -> str:
 
 def end_table(curves: Sequence[Curve]) -> str:
     """Show the agreement at the end, with the total variation and the number of seeds."""
-    return problem_table(curves, _at_end)
+    return problem_table(curves, _whole_end)
 
 
-def _at_end(runs: Sequence[Curve], _: Sequence[Curve]) -> str:
+def _whole_end(runs: Sequence[Curve], _: Sequence[Curve]) -> str:
     names = ("agreement", "changing_tv", "stochastic_tv")
     values = [[getattr(run.last, name) for run in runs] for name in names]
     means = ["–" if None in found else f"{statistics.fmean(found):.3f}" for found in values]
-    cut = "*" if any(run.stopped_because.startswith("budget") for run in runs) else ""
-    seeds = "" if runs[0].strategy == CONSTANT else f" ({len(runs)}{cut})"
-    return ", ".join(means[: 1 if means[1] == "–" else 2 if means[2] == "–" else 3]) + seeds
+    measured = means[: 1 if means[1] == "–" else 2 if means[2] == "–" else 3]
+    return ", ".join(measured) + ("" if runs[0].strategy == CONSTANT else f" {_seeds(runs)}")
+
+
+def at_end(runs: Sequence[Curve]) -> str:
+    """Show the mean agreement at the end, and the number of seeds."""
+    return f"{statistics.fmean(run.last.agreement for run in runs):.4f} {_seeds(runs)}"
+
+
+def _seeds(runs: Sequence[Curve]) -> str:
+    """Count the seeds; mark runs that a budget ended."""
+    cut = any(run.stopped_because.startswith("budget") for run in runs)
+    return f"({len(runs)}{'*' * cut})"
 
 
 def weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
     """Return the curves under another weighting, where it was measured."""
     found = (run.weighted(weighting) for run in runs)
     return [curve for curve in found if curve.points]
-
-
-def ended_by(runs: Sequence[Curve]) -> str:
-    """Say why runs ended; the files have which budget it was."""
-    reasons = (run.stopped_because for run in runs)
-    return ", ".join(dict.fromkeys("budget" if r.startswith("budget") else r for r in reasons))
 
 
 def ratio_text(ratio: tuple[float, bool] | None) -> str:

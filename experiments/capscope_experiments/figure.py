@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from capscope.errors import CapscopeError
 from capscope.strategy.registry import RANDOM
 from capscope_experiments.baselines.uniform_pair import UNIFORM
-from capscope_experiments.curve import CONSTANT, WEIGHTINGS, Curve
+from capscope_experiments.curve import CONSTANT, Curve
 from capscope_experiments.curve_report import groups, ratio_text, ratio_to_baseline, weighted
 from capscope_experiments.plan import BASELINES, ONE_DRAW, WITHOUT_BONUS
 from capscope_experiments.variant import strategy_of
@@ -109,21 +109,6 @@ def draw_paper_figure(
         own = weighted([c for c in curves if c.problem == problem], "filtered")
         _draw_problem(axis, legible(own, as_printed=True), levels, _PAPERS)
         axis.set_title(problem)
-    return _finish(figure, folder, name)
-
-
-def draw_weightings(
-    curves: Sequence[Curve], levels: Sequence[float], folder: Path, name: str
-) -> tuple[str, ...]:
-    """Draw the curves of each problem under the three weightings, side by side."""
-    problems = list(dict.fromkeys(curve.problem for curve in curves))
-    figure, axes = _panels(len(problems) * len(WEIGHTINGS))
-    places = ((problem, *item) for problem in problems for item in WEIGHTINGS.items())
-    for axis, (problem, weighting, title) in zip(axes, places, strict=True):
-        own = weighted([c for c in curves if c.problem == problem], weighting)
-        if own:
-            _draw_problem(axis, own, levels)
-        axis.set_title(f"{problem} ({title})")
     return _finish(figure, folder, name)
 
 

@@ -179,9 +179,9 @@ class Measured:
 
         By agreement and with the paper's filter: a strategy may win by one and lose by the other.
 
-        A level that no run of the strategy, or of the baseline, reached says nothing, unless the
-        other one got there with fewer executions than were spent without reaching it: then the
-        ratio is 0, or one that the baseline would exceed.
+        A level that one of them did not reach says nothing, unless the other one got there with
+        fewer executions than were spent without reaching it: then the ratio is 0, or one that the
+        baseline would exceed.
         """
         found = []
         for level, weighting in product(levels, ("", "filtered")):
@@ -194,7 +194,9 @@ class Measured:
             if spent is not None:
                 cut = others is None
                 most = statistics.fmean(run.last.executions for run in base)
-                found.append(Ratio((most if others is None else others) / max(spent, 1), cut))
+                ratio = Ratio((most if others is None else others) / max(spent, 1), cut)
+                if ratio.value > 1 or not cut:
+                    found.append(ratio)
             elif others is not None and others < min(run.last.executions for run in own):
                 found.append(Ratio(0.0))
         return min(found, key=lambda ratio: ratio.value, default=None)

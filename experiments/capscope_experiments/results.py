@@ -75,9 +75,10 @@ _READING = """## How to read the numbers
 - **Starts.** The adaptive strategy, the exhaustive one and the uniform baseline start at any state
   that was visited. On first responders, MCQS and Random Query continue where the last query ended
   and are reset after 100 executions, as in the paper.
-- **Versions.** QACE, AALpy and the rows of E3 without *routes* and *expected* were measured with
-  release 0.1.0, in which the exhaustive strategy was called adaptive. Only rows that name a later
-  version have the present `mcqs-s` and `mcqs-e`.
+- **Versions.** Each page names the version of its rows. Those of release 0.1.0 do not have the
+  present `mcqs-s` and `mcqs-e`; in QACE, AALpy and the rows of E3 without *routes* and *expected*,
+  exhaustive was called adaptive then. Rows of adaptive will be measured again when its model
+  changes.
 - **Domains of others.** navigation, tiny-gripper and travel are files of pddlgym 0.0.7
   (navigation1/problem_1, lifelong_tiny_gripper_test/prob00, travel_test/problem1), renamed.
 - **Budgets.** A command with `--max-executions` or `--max-steps` ended runs before their own stop.

@@ -61,6 +61,15 @@ def test_a_ratio_is_reproduced_from_half_the_papers_on(tmp_path, printed, verdic
     assert found == f"**{verdict}**"
 
 
+def test_a_ratio_to_a_baseline_that_was_ended_before_cannot_contradict(tmp_path):
+    points = (("mcqs-s", 1000, 1.0), ("random", 1800, 0.9), ("nothing changes", 0, 0.991))
+    rows = [("first-responders", label, 0, spent, spent, a, a) for label, spent, a in points]
+    write(tmp_path, "efficiency", POINT, rows)
+    _, _, default, found, why = judged(tmp_path, "MCQS-S reaches over 99 %")
+    assert (default, found) == ("> 1.8×", f"**{Verdict.NOT_MEASURED}**")
+    assert why.startswith("The constant predictor has 0.99.")
+
+
 def test_the_defaults_decide_if_nothing_was_run_as_printed(tmp_path):
     learned(tmp_path, **{"random": 1800, "mcqs-s": 100})
     _, literal, _, found, _ = judged(tmp_path, "MCQS-S reaches over 99 %")

@@ -234,11 +234,11 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
 
 
 def test_the_section_lists_the_files_that_it_shows(bench, curves, section):
-    figures = ("efficiency", "efficiency-paper", "efficiency-weightings")
+    figures = ("efficiency", "efficiency-paper")
     pictures = tuple(f"{name}.{kind}" for name in figures for kind in ("png", "svg"))
     tables = ("efficiency.csv", "efficiency-runs.csv")
     assert section.files == (*tables, *pictures)
-    assert set(links(section.body)) == {*tables, pictures[0], pictures[4]}
+    assert set(links(section.body)) == {*tables, pictures[0]}
     assert all((bench.output / name).stat().st_size for name in section.files)
     with (bench.output / "efficiency.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

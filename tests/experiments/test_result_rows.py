@@ -86,7 +86,7 @@ def test_a_section_is_made_again_from_its_csv_files_alone(suite, bench, tmp_path
 
 
 def test_strategies_that_are_named_replace_only_their_own_rows(bench, tmp_path, monkeypatch):
-    for draw in ("draw_curves", "draw_paper_figure", "draw_weightings"):
+    for draw in ("draw_curves", "draw_paper_figure"):
         monkeypatch.setattr(efficiency, draw, lambda *given: ())
     cases = tuple(replace(c, strategies=("mcqs-s",), variants=()) for c in CASES.values())
     named = {"cases": cases}

@@ -15,7 +15,7 @@ from capscope.strategy.registry import RANDOM
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
-    ended_by,
+    at_end,
     group,
     groups,
     ratio_text,
@@ -41,7 +41,7 @@ _TEXT = f"""
 With ξ = 0 (`--xi 0`), only disagreement between the two models is rewarded. Agreement is with the
 paper's filter. The table has the steps until it is {LEVEL:g}, with how many times as many Random
 Query needed, and the steps until the run ended, with how many more or fewer those are with ξ than
-without. The figures show the strategies as printed, if they were run so.
+without (*: a budget ended a run). The figures show the strategies as printed, if they were run so.
 """
 
 
@@ -74,7 +74,7 @@ def ablation(bench: Bench) -> Section:
 
 def _table(curves: Sequence[Curve]) -> str:
     heads = ["problem", "strategy", f"steps to {LEVEL:g}", "fewer than Random"]
-    heads += ["steps to the end", "with ξ to without", "at the end", "ended by", "seeds"]
+    heads += ["steps to the end", "with ξ to without", "at the end (seeds)"]
     rows = []
     for problem, strategy, runs in groups(curves):
         points = [run.first_at(LEVEL) for run in runs]
@@ -87,9 +87,7 @@ def _table(curves: Sequence[Curve]) -> str:
                 "–" if strategy == RANDOM else ratio_text(ratio),
                 spread([run.last.simulator_steps for run in runs]),
                 change_with_bonus(curves, problem, strategy),
-                spread([run.last.agreement for run in runs], "{:.4f}"),
-                ended_by(runs),
-                len(runs),
+                at_end(runs),
             ]
         )
     return markdown_table(heads, rows)

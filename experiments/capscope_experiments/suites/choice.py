@@ -7,7 +7,7 @@ the paper's learner is, and by the learned model, which also infers pairs that w
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,8 @@ def measure_choice(bench: Bench) -> Section:
     body = "\n\n".join(
         [
             _TEXT.format(sentences=contributions(rows)).strip(),
-            "Mean agreement over the problems that have every choice:",
+            "Mean agreement (table → learned model) after some executions, over the problems that "
+            "have every choice:",
             _means_table(rows),
             _each_problem(rows),
             "All measured points of every run: [choice.csv](choice.csv).",
@@ -101,9 +102,9 @@ def _each_problem(rows: Sequence[Row]) -> str:
         for problem in problems
     ]
     return (
-        f"Each problem, after {executions:,} executions: agreement of the table of tried pairs and "
-        "of the learned model, and their total variation over the pairs that change something "
-        f"(lower is better).\n\n{markdown_table(['problem', *choices], lines)}"
+        f"Each problem, after {executions:,} executions: agreement, and total variation over the "
+        "pairs that change something (lower is better).\n\n"
+        f"{markdown_table(['problem', *choices], lines)}"
     )
 
 
@@ -113,7 +114,7 @@ def _cell(rows: Sequence[Row]) -> str:
     for measure in _MEASURES:
         values = [[float(r[c]) for r in rows if r[c]] for c in (f"{m}_{measure}" for m in MODELS)]
         if all(values):
-            parts.append(" → ".join(f"{statistics.fmean(found):.3f}" for found in values))
+            parts.append(_both(map(statistics.fmean, values)))
     return "; ".join(parts)
 
 
@@ -146,12 +147,15 @@ def complete_problems(rows: Sequence[Row]) -> list[str]:
 def _means_table(rows: Sequence[Row]) -> str:
     scored = _scored(rows)
     means = [mean_agreements(rows, executions) for executions in scored]
-    heads = ["choice", "model", *(f"{n:,}" for n in scored)]
     lines = [
-        [choice, MODELS[model], *(f"{mean[choice, model]:.3f}" for mean in means)]
-        for choice, model in means[0]
+        [choice, *(_both(mean[choice, model] for model in MODELS) for mean in means)]
+        for choice in dict.fromkeys(choice for choice, _ in means[0])
     ]
-    return markdown_table(heads, lines)
+    return markdown_table(["choice", *(f"{n:,}" for n in scored)], lines)
+
+
+def _both(values: Iterable[float]) -> str:
+    return " → ".join(f"{value:.3f}" for value in values)
 
 
 def contributions(rows: Sequence[Row]) -> str:

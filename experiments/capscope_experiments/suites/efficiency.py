@@ -33,7 +33,7 @@ from capscope_experiments.curve_report import (
     tabulated,
 )
 from capscope_experiments.curve_rows import combined_curves
-from capscope_experiments.figure import draw_curves, draw_paper_figure, draw_weightings, legible
+from capscope_experiments.figure import draw_curves, draw_paper_figure, legible
 from capscope_experiments.jobs import Report
 from capscope_experiments.measure import MeasuredProblem, NothingChanges, measure_of
 from capscope_experiments.plan import BASELINES
@@ -62,8 +62,10 @@ level: mean ± one standard deviation over the seeds; "> " if none reached it, o
 the two highest levels that some run reached. *uniform* draws an untried pair of a seen state and a
 capability; *nothing changes* is the predictor that expects no change.
 [efficiency.csv](efficiency.csv) has every point of every run, also of strategies and variants that
-are not on this page, [efficiency-runs.csv](efficiency-runs.csv) the end of each run and the purpose
-of its executions.
+are not on this page, and the agreement by other weights: those of a dataset of random sequences
+(*by_data*), the same with the paper's filter, which omits rules and capabilities that never achieve
+their intent (*filtered*), and each transition *once*. [efficiency-runs.csv](efficiency-runs.csv)
+has the end of each run and the purpose of its executions.
 """
 _RATIOS = """
 At the highest level that all runs of a strategy reached: how many times its steps Random Query
@@ -75,16 +77,11 @@ At the end: agreement, and where measured the mean total variation distance (0 i
 pairs that change something, and over stochastic pairs; agreement is dominated by pairs in which
 nothing happens. In brackets the number of seeds; * marks runs that a budget ended.
 """
-_WEIGHTINGS = """
-Agreement by the weights of the transitions: those of an independent dataset of random sequences;
-the same with the paper's filter, which omits rules and capabilities that never achieve their
-intent; each transition once.
-"""
 _AUDITS = """
-The claims of the adaptive strategy. *Executions to*: until the level of agreement, with
-`--audit 0`. *Stated after*: the executions until the audit passed, including its own. *Surprises*:
-the exact rate of executions, drawn as the audit draws them, that end in an outcome which the
-audited model held impossible; the statement is true if it is at most the audited rate.
+The adaptive strategy's claims. *Executions to*: with `--audit 0`. *Stated after*: until the audit
+passed, with its own executions. *Surprises*: the exact rate of executions, drawn as the audit draws
+them, whose outcome the audited model held impossible; the statement is true if it is at most the
+audited rate.
 """
 
 
@@ -95,7 +92,6 @@ def efficiency(bench: Bench) -> Section:
     audits = combined_audits(bench)
     figures = draw_curves(legible(curves), bench.levels, bench.output, "efficiency")
     figures += draw_paper_figure(curves, bench.levels, bench.output, PAPER_FIGURE)
-    figures += draw_weightings(legible(curves), bench.levels, bench.output, "efficiency-weightings")
     shown = tabulated(curves)
     ratios = ratios_table(shown, bench.levels)
     body = "\n\n".join(
@@ -104,8 +100,7 @@ def efficiency(bench: Bench) -> Section:
             "![agreement over simulator steps](efficiency.png)",
             *needed_tables(shown, bench.levels),
             *([_RATIOS.strip(), ratios] if ratios else []),
-            *(_END.strip(), end_table(shown), _WEIGHTINGS.strip()),
-            "![agreement under three weightings](efficiency-weightings.png)",
+            *(_END.strip(), end_table(shown)),
             *([_AUDITS.strip(), audits_table(audits, bench.levels[-1])] if audits else []),
         ]
     )

@@ -89,8 +89,8 @@ def _table(rows: Sequence[Row]) -> str:
     shown: list[list[str]] = []
     for problem in dict.fromkeys(row["problem"] for row in rows):
         own = [row for row in rows if row["problem"] == problem]
-        shown += [[problem, row["kind"], row["finding"], _found_in(row)] for row in own[:_MOST]]
-    return markdown_table(["problem", "kind", "finding", "found in"], shown)
+        shown += [[problem, row["finding"], _found_in(row)] for row in own[:_MOST]]
+    return markdown_table(["problem", "finding", "found in"], shown)
 
 
 def _found_in(row: Row) -> str:

@@ -45,16 +45,15 @@ LEAST_EXPECTED = 0.8
 SEED = 2_000_003
 _TRIES_PER_ROUTE = 100  # many end too soon
 _TEXT = """
-For every run, {routes} sequences of {length} capabilities are sampled from its final model. Each
-starts in a state that the run saw and continues with a capability that the model can achieve, then
-with a successor that it predicts. *As printed*: the model is the table of tried pairs that MCQS
-returns, and an intent that holds already counts as achievable, although it tests little. *Limited
-doubt*: the model is the one that infers, and such intents are left out; in the states that the
-agent may have reached, its doubt may be at most {doubt:g}, and it must expect at least
-{expected:.0%} of the executions of the whole sequence to be consistent. A model with more doubt
-offers fewer sequences, or none. The agent executes each sequence {executions} times. An execution
-is consistent if the model gave every transition that happened a positive probability; *expected* is
-the rate that the doubt leaves. Mean ± one standard deviation over the sequences of all runs.
+For every run, {routes} sequences of {length} capabilities are sampled from its final model: from a
+state that the run saw, a capability that the model can achieve, then a successor that it predicts.
+*As printed*: the model is the table of tried pairs that MCQS returns, and an intent that holds
+already counts as achievable, although it tests little. *Limited doubt*: the model is the one that
+infers, and such intents are left out; its doubt may be at most {doubt:g} at each step, and it must
+expect {expected:.0%} of the executions to be consistent, so that it may offer fewer sequences. The
+agent executes each sequence {executions} times. An execution is consistent if the model gave every
+transition that happened a positive probability; *expected* is the rate that the doubt leaves. Mean
+± one standard deviation over the sequences of all runs.
 """
 _EARLIER = """
 Rows without *routes* are from an earlier version: those with *expected* limited the doubt, the
@@ -296,10 +295,9 @@ def _table(rows: Sequence[Row]) -> str:
             consistent = "{:.1%} ± {:.1%}".format(*pooled_spread(runs))
         tested = [run for run in runs if run["expected"]]
         expected = f"{_weighted_mean(tested, 'expected'):.1%}" if tested else ""
-        lines.append([problem, strategy, kind, consistent, expected, sequences, len(runs)])
+        lines.append([problem, strategy, kind, consistent, expected, f"{sequences} ({len(runs)})"])
     heads = [
-        *("problem", "strategy", "routes", "consistent", "expected"),
-        *("sequences", "runs"),
+        *("problem", "strategy", "routes", "consistent", "expected", "sequences (runs)"),
     ]
     return markdown_table(heads, lines)
 
