@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from capscope_experiments.curve import CONSTANT
 from capscope_experiments.measured_numbers import (
@@ -29,6 +30,7 @@ POINTS = 0.05
 _PAPER = ", --paper"
 _FILTER = "filtered"
 """The weighting with the paper's filter."""
+_BOTH = ("mcqs-s", "mcqs-e")
 ABLATED = ("blocksworld", "tireworld", "first-responders")
 _LEARNED = 0.98
 """The agreement that the paper's ablation reaches."""
@@ -119,50 +121,51 @@ class MoreAgreement:
 
 def beats_baselines(measured: Measured) -> Judged:
     """Judge whether MCQS-S needs fewer executions than the best baseline on every problem."""
-    cells, holds = [], None
-    for mark in (_PAPER, ""):
-        found = {
-            problem: measured.against_best(problem, f"mcqs-s{mark}", 0.91, _FILTER)
-            for problem in measured.problems
-        }
-        known = {problem: ratio for problem, ratio in found.items() if ratio is not None}
-        lost = [problem for problem, ratio in known.items() if ratio.value <= 1]
-        cells.append(_wins(len(known) - len(lost), len(known), lost))
-        if known and holds is None:
-            holds = not lost
+
+    def ratio(problem: str, label: str) -> Ratio | None:
+        return measured.against_best(problem, label, 0.91, _FILTER)
+
+    (literal, printed), (default, own) = (
+        _wins(measured, f"mcqs-s{mark}", ratio, named="") for mark in (_PAPER, "")
+    )
     why = (
         "Executions to 0.91 with the paper's filter, against the best of Random Query with 25, 3 "
         "and 1 draws and a uniformly drawn untried pair, as far as measured. The paper has only "
         "Random Query with 25 draws."
     )
-    return Judged(cells[0], cells[1], verdict_of(holds), why)
-
-
-def _wins(won: int, of: int, lost: list[str]) -> str:
-    if not of:
-        return NOT_MEASURED
-    return f"{won} of {of} problems" + (f", not {', '.join(lost)}" if lost else "")
+    return Judged(literal, default, verdict_of(own if printed is None else printed), why)
 
 
 def beats_one_draw(measured: Measured) -> Judged:
     """Judge whether MCQS never needs more executions than Random Query with one draw."""
-    cells, holds = [], None
-    for mark in (_PAPER, ""):
-        parts = []
-        for name in ("mcqs-s", "mcqs-e"):
-            found = {p: _to_one_draw(measured, p, name + mark) for p in measured.problems}
-            known = {problem: ratio for problem, ratio in found.items() if ratio is not None}
-            lost = [f"{p} {r}" for p, r in known.items() if r.value < 1]
-            parts.append(f"{name} {_wins(len(known) - len(lost), len(known), lost)}")
-            if known and not mark:  # what the program does by default decides
-                holds = not lost and holds is not False
-        cells.append("; ".join(parts))
+    literal, default = (
+        [_wins(measured, name + mark, partial(_to_one_draw, measured), name) for name in _BOTH]
+        for mark in (_PAPER, "")
+    )
+    texts = ["; ".join(text for text, _ in parts) for parts in (literal, default)]
+    known = [won for _, won in default if won is not None]
     why = (
         "Our own target. Executions to 0.91 and 0.99, by agreement or with the filter, whichever "
         "is worse (0.00×: only Random Query got there); where neither gets there, agreement after "
         "the same steps."
     )
-    return Judged(cells[0], cells[1], verdict_of(holds), why)
+    return Judged(texts[0], texts[1], verdict_of(all(known) if known else None), why)
+
+
+def _wins(
+    measured: Measured, label: str, ratio: Callable[[str, str], Ratio | None], named: str
+) -> tuple[str, bool | None]:
+    """Say on how many problems a strategy needs no more than a rival, and whether on all.
+
+    With a name, the ratios of the other problems are shown.
+    """
+    found = {problem: ratio(problem, label) for problem in measured.problems}
+    known = {problem: times for problem, times in found.items() if times is not None}
+    lost = [f"{p} {times}" if named else p for p, times in known.items() if times.value < 1]
+    if not known:
+        return f"{named} {NOT_MEASURED}".strip(), None
+    text = f"{named} {len(known) - len(lost)} of {len(known)} problems".strip()
+    return text + (f", not {', '.join(lost)}" if lost else ""), not lost
 
 
 def _to_one_draw(measured: Measured, problem: str, label: str) -> Ratio | None:
@@ -289,7 +292,7 @@ def learned_without_bonus(measured: Measured) -> Judged:
 
 
 def _worst_end(measured: Measured, problem: str, mark: str) -> float | None:
-    labels = (f"{name}{mark}{_WITHOUT}" for name in ("mcqs-s", "mcqs-e"))
+    labels = (f"{name}{mark}{_WITHOUT}" for name in _BOTH)
     ends = [measured.at_end(problem, label, _FILTER, "ablation") for label in labels]
     return min((end for end in ends if end is not None), default=None)
 
@@ -382,7 +385,7 @@ class RunTime:
         seconds = [
             mean(run.last.seconds for run in measured.curves(problem, name + mark))
             for problem in self.problems
-            for name in ("mcqs-s", "mcqs-e")
+            for name in _BOTH
             if not any("budget" in reason for reason in measured.ended_by(problem, name + mark))
         ]
         known = [value for value in seconds if value is not None]

@@ -83,8 +83,6 @@ class Curve:
     """The executions that any learner needs at least; 0 if that is unknown."""
     measure: str = "exact"
     """What the agreement is measured on: `exact` or `sampled`."""
-    step_budget: int | None = None
-    """The simulator steps that the plan allows, for comparisons after equally many."""
 
     @property
     def last(self) -> Point:
@@ -94,10 +92,6 @@ class Curve:
     def first_at(self, level: float) -> Point | None:
         """Return the first point at or above a level of agreement."""
         return next((point for point in self.points if point.agreement >= level), None)
-
-    def after(self, executions: int) -> Point | None:
-        """Return the last point within a number of executions; None before the first."""
-        return next((p for p in reversed(self.points) if p.executions <= executions), None)
 
     def weighted(self, weighting: str) -> Curve:
         """Return the curve of the agreement under another weighting, where it was measured."""

@@ -15,7 +15,7 @@ _RUN = ("problem", "strategy", "seed")
 _SPENT = ("queries", "executions", "simulator_steps")
 _SHARES = tuple(field.name for field in fields(Shares))
 POINT_HEADS = (*_RUN, *(field.name for field in fields(Point)))
-RUN_HEADS = (*_RUN, "stopped_because", *_SHARES, "least", "measure", "step_budget")
+RUN_HEADS = (*_RUN, "stopped_because", *_SHARES, "least", "measure")
 
 
 def combined_curves(bench: Bench, name: str, measured: Sequence[Curve]) -> list[Curve]:
@@ -53,7 +53,7 @@ def _run_row(curve: Curve) -> list[Any]:
     return [
         *(curve.problem, curve.strategy, curve.seed, curve.stopped_because),
         *(_rounded(count / (sum(counts) or 1)) for count in counts),
-        *(curve.least, curve.measure, curve.step_budget),
+        *(curve.least, curve.measure),
     ]
 
 
@@ -73,5 +73,4 @@ def _curve(run: Row, points: Sequence[Point]) -> Curve:
         shares=Shares(*(number(run[name]) or 0.0 for name in _SHARES)),
         least=int(run["least"]),
         measure=run["measure"],
-        step_budget=int(run["step_budget"]) if run["step_budget"] else None,
     )

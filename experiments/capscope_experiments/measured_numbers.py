@@ -65,14 +65,14 @@ class Measured:
         return [
             row
             for row in self.rows(name)
-            if row.get("problem") == problem and same(row.get("strategy") or "", label)
+            if row.get("problem") == problem and row.get("strategy") == label
         ]
 
     def curves(
         self, problem: str, label: str, weighting: str = "", name: str = "efficiency"
     ) -> list[Curve]:
         """Return the runs of a strategy; without those that lack the weighting."""
-        own = [c for c in self._curves(name) if c.problem == problem and same(c.strategy, label)]
+        own = [c for c in self._curves(name) if c.problem == problem and c.strategy == label]
         weighted = [curve.weighted(weighting) for curve in own] if weighting else own
         return [curve for curve in weighted if curve.points]
 
@@ -222,15 +222,6 @@ class Measured:
         return Share(middle, square**0.5)
 
 
-def same(label: str, other: str) -> bool:
-    """Return whether two labels name the same variant of a strategy.
-
-    >>> same("mcqs-s, ξ = 0, --paper", "mcqs-s, --paper, --xi 0")
-    True
-    """
-    return label == other or _parts(label) == _parts(other)
-
-
 def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the numbers; None if there are none."""
     known = [value for value in values if value is not None]
@@ -240,13 +231,6 @@ def mean(values: Iterable[float | None]) -> float | None:
 def shown(value: object | None) -> str:
     """Show a number, or that there is none."""
     return NOT_MEASURED if value is None else str(value)
-
-
-@cache
-def _parts(label: str) -> tuple[str, frozenset[str]]:
-    strategy, *variants = (part.strip() for part in label.split(","))
-    variants = ["--xi 0" if variant == "ξ = 0" else variant for variant in variants]
-    return strategy, frozenset(variants)
 
 
 def _numbers(row: Row) -> dict[str, float]:

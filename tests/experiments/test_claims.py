@@ -225,7 +225,7 @@ def test_reachability_of_another_strategy_is_shown_and_decides_nothing(tmp_path)
 
 def ablated(folder, without, end="no news"):
     """Write runs of MCQS-E that stop after 130 steps with ξ and after others without."""
-    labels = {"mcqs-e": 130, "mcqs-e, ξ = 0": without}
+    labels = {"mcqs-e": 130, "mcqs-e, --xi 0": without}
     rows = [("tireworld", label, 0, 1, steps, 1.0, 0.99) for label, steps in labels.items()]
     write(folder, "ablation", POINT, rows)
     runs = [("tireworld", label, 0, end) for label in labels]

@@ -13,7 +13,7 @@ CURVE = Curve("tireworld", "mcqs-s, --paper", 3, POINTS, "no news", Shares(2, 1,
 
 
 def test_curves_come_back_from_their_rows_to_six_places_with_shares_of_executions(tmp_path):
-    sampled = replace(CURVE, seed=4, measure="sampled", step_budget=90, shares=Shares())
+    sampled = replace(CURVE, seed=4, measure="sampled", shares=Shares())
     first, second = combined_curves(tiny_bench(tmp_path), "some", [CURVE, sampled])
     points = (POINTS[0], replace(POINTS[1], agreement=0.123457))
     assert first == replace(CURVE, points=points, shares=Shares(0.25, 0.125, 0, 0.625))

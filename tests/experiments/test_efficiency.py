@@ -196,14 +196,14 @@ def test_only_statements_whose_truth_is_known_count_as_true_or_not():
     row = cells(audits_table(audits, 0.99), "a")
     assert (row["passed"], row["true"], row["stated after"]) == ("3 of 4", "1 of 2", "500 ± 0")
     assert row["executions to 0.99"] == "3 of 4 runs"
-    assert row["surprises"].startswith("1.500 % ± ")
+    assert row["surprises"].startswith("1.500% ± ")
 
 
 def test_runs_whose_numbers_are_known_only_together_are_shown_with_those():
     audits = [audit("a", True, "0.002 ± 0.001", "90 ± 5")] * 5
     audits += [audit("b", True, "0.003 ± 0.001", "90 ± 5")] * 5
     low, high = (cells(audits_table(audits, 0.99), name) for name in "ab")
-    assert (low["executions to 0.99"], low["surprises"]) == ("90 ± 5", "0.200 % ± 0.100 %")
+    assert (low["executions to 0.99"], low["surprises"]) == ("90 ± 5", "0.200% ± 0.100%")
     # Rates are not negative: five with a mean of 0.002 are at most 0.01 each.
     assert (low["true"], high["true"]) == ("5 of 5", "0 of 5")
 

@@ -142,6 +142,8 @@ def test_the_results_in_the_repository_are_made_from_its_pages():
     text = (root / "RESULTS.md").read_text("utf-8")
     assert results_text(root / "RESULTS.md", root / "docs" / "results") == text
     assert len(text.split()) <= 2500
+    pages = (page.read_text("utf-8") for page in (root / "docs" / "results").glob("*.md"))
+    assert sum(len(page.split()) for page in pages) <= 6500
 
 
 def test_every_suite_has_a_docstring():

@@ -141,7 +141,7 @@ def audits_table(audits: Sequence[Row], level: float) -> str:
                 _executions_to(level, runs),
                 f"{len(passed)} of {len(runs)}",
                 spread(numbers(passed, "executions")) if passed else "–",
-                spread_of_cells(rates, "{:.3f} %", 100) if rates else "–",
+                spread_of_cells(rates, "{:.3f}%", 100) if rates else "–",
                 f"{true} of {len(rates)}" if rates else "–",
             ]
         )
@@ -217,12 +217,7 @@ def surprise_rate(run: Run, truth: TrueModel, audit: AuditResult) -> float:
 def efficiency_curves(bench: Bench) -> list[Curve]:
     """Make all runs, first those that determine how far the baselines go."""
     searched = bench.curves(bench.planned_runs())
-    baselines = bench.curves(list(_baseline_runs(bench, searched)))
-    cases = {case.problem: case for case in bench.cases}
-    return [
-        replace(c, step_budget=cases[c.problem].budget(c.strategy).simulator_steps)
-        for c in [*searched, *baselines]
-    ]
+    return [*searched, *bench.curves(list(_baseline_runs(bench, searched)))]
 
 
 def constant_curves(bench: Bench) -> list[Curve]:

@@ -17,12 +17,11 @@ from capscope_experiments.table import markdown_table
 
 _MOST = 3
 _TEXT = f"""
-The findings of `capscope show DIR --findings` in the runs of the default strategy,
-`{DEFAULT_STRATEGY}`. Probabilities are means over states, with 95 % intervals and the number of
-draws; all comparisons of a run share an error rate of 0.05. The sentence is from the first run with
-the finding; the last column counts the runs that have it. At most {_MOST} per problem, the most
-frequent and strongest first; all are in [findings.csv](findings.csv). Changes beyond the request
-that are only counted, without a test, are not in this table.
+The findings of `capscope show DIR --findings` in the runs of `{DEFAULT_STRATEGY}`. Probabilities
+are means over states, with 95 % intervals; all comparisons of a run share an error rate of 0.05.
+The sentence is from the first run with the finding; the last column counts the runs that have it.
+At most {_MOST} per problem, the most frequent and strongest first; all are in
+[findings.csv](findings.csv).
 """
 
 
