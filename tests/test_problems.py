@@ -8,7 +8,7 @@ import pytest
 
 from capscope import problems
 from capscope.adapters.llm.client import close_shared_clients
-from capscope.errors import DomainFileError, ProblemError, install_hint
+from capscope.errors import ProblemError, install_hint
 from capscope.problem import Problem, check_problem
 from capscope.problem.problem import RegisteredProblem
 from capscope.problems import (
@@ -150,7 +150,7 @@ def test_a_pair_of_files_is_named_after_the_problem_and_known_by_its_text(tmp_pa
     (tmp_path / "d.pddl").write_text(domain + " ; a comment")
     assert load_problem(source).fingerprint != problem.fingerprint
     (tmp_path / "d.pddl").write_text(domain.replace("(lit)))", "(lit)"))
-    with pytest.raises(DomainFileError, match=r"d\.pddl:1: "):
+    with pytest.raises(ProblemError, match=r"d\.pddl:1: "):
         load_problem(source)
 
 

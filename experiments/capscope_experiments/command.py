@@ -37,10 +37,7 @@ _NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--backend", "--a
 _FLAGS_NOT_REPEATED = ("--json", "--keep")
 _SECONDS_BETWEEN_LINES = 5.0
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-
-@app.command("bench")
 @with_settings
 def bench_suite(
     settings: Settings,

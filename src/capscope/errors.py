@@ -16,23 +16,11 @@ class VocabularyError(CapscopeError):
 
 
 class ProblemError(CapscopeError):
-    """Report a problem that cannot be loaded or whose parts break their contract."""
+    """Report a problem that cannot be loaded, or whose files or parts break their contract."""
 
 
 class SimulatorError(ProblemError):
     """Report a simulator or abstraction that raised: its results can no longer be trusted."""
-
-
-class AgentError(ProblemError):
-    """Report an agent that does what no agent may, such as ending the program."""
-
-
-class DomainFileError(ProblemError):
-    """Report a mistake in a PPDDL file, with its path and line."""
-
-
-class LayoutError(ProblemError):
-    """Report a mistake in a grid layout file, with its path, line and column."""
 
 
 class LlmError(ProblemError):
@@ -47,15 +35,11 @@ class ConversationRefused(CapscopeError):  # noqa: N818 - it says what happened 
 
 
 class RunError(CapscopeError):
-    """Report a run directory that cannot be read, started or resumed."""
+    """Report a run directory or dataset that cannot be read or written."""
 
 
 class JournalError(RunError):
     """Report a journal that cannot be written or is not intact."""
-
-
-class SampleError(CapscopeError):
-    """Report an evaluation dataset that cannot be read or written."""
 
 
 def install_hint(extra: str, name: str = "capscope") -> str:

@@ -22,7 +22,9 @@ def sanitize(line: str) -> str:
     """
     if line.isprintable():
         return line
-    return "".join(c if c.isprintable() else _escape_sequence(c) for c in line)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line
+    )
 
 
 def sanitize_lines(text: str) -> Iterator[str]:
@@ -33,10 +35,6 @@ def sanitize_lines(text: str) -> Iterator[str]:
 def sanitize_text(text: str) -> str:
     """Sanitize a text of several lines."""
     return "\n".join(sanitize_lines(text))
-
-
-def _escape_sequence(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def escape_surrogates(text: str) -> str:
@@ -59,13 +57,9 @@ def dot_string(*lines: str) -> str:
     >>> print(dot_string('a "b" &amp; \\N', "c\td"))
     "a \"b\" &amp;amp; \\N\nc\\td"
     """
-    joined = r"\n".join(map(_dot_escaped, lines))
+    escaped = (html.escape(sanitize(line), quote=False).replace("\\", "\\\\") for line in lines)
+    joined = r"\n".join(escaped).replace('"', '\\"')
     return f'"{joined}"'
-
-
-def _dot_escaped(line: str) -> str:
-    escaped = html.escape(sanitize(line), quote=False)
-    return escaped.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def script_json(value: Any) -> str:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capscope.adapters.pddl import load_task
-from capscope.errors import DomainFileError
+from capscope.errors import ProblemError
 
 DOMAIN = """\
 (define (domain lamps)
@@ -93,7 +93,7 @@ DOMAIN_MISTAKES = {
 def test_a_mistake_in_the_domain_names_file_and_line(load, mistake):
     right, wrong, line, message = DOMAIN_MISTAKES[mistake]
     assert DOMAIN.count(right) == 1
-    with pytest.raises(DomainFileError) as caught:
+    with pytest.raises(ProblemError) as caught:
         load(domain=DOMAIN.replace(right, wrong))
     text = str(caught.value)
     assert re.search(rf"domain\.pddl:{line}: .*({message}).*; \S", text), text
@@ -126,7 +126,7 @@ PROBLEM_MISTAKES = {
 def test_a_mistake_in_the_problem_names_file_and_line(load, mistake):
     right, wrong, line, message = PROBLEM_MISTAKES[mistake]
     assert PROBLEM.count(right) == 1
-    with pytest.raises(DomainFileError) as caught:
+    with pytest.raises(ProblemError) as caught:
         load(problem=PROBLEM.replace(right, wrong))
     text = str(caught.value)
     assert re.search(rf"problem\.pddl:{line}: .*({message}).*; \S", text), text
@@ -134,23 +134,23 @@ def test_a_mistake_in_the_problem_names_file_and_line(load, mistake):
 
 @pytest.mark.parametrize("content", ["", "\n\n", "; only a remark\n"])
 def test_an_empty_file_is_reported(load, content):
-    with pytest.raises(DomainFileError, match=r"domain\.pddl:1: the file is empty; write"):
+    with pytest.raises(ProblemError, match=r"domain\.pddl:1: the file is empty; write"):
         load(domain=content)
 
 
 def test_a_missing_file_is_reported(tmp_path):
-    with pytest.raises(DomainFileError, match=r"none\.pddl: cannot be read .*; check the path"):
+    with pytest.raises(ProblemError, match=r"none\.pddl: cannot be read .*; check the path"):
         load_task(tmp_path / "none.pddl", tmp_path / "none.pddl")
 
 
 def test_a_directory_is_reported(tmp_path):
-    with pytest.raises(DomainFileError, match=r"cannot be read .*; check the path"):
+    with pytest.raises(ProblemError, match=r"cannot be read .*; check the path"):
         load_task(tmp_path, tmp_path)
 
 
 def test_a_file_that_is_not_utf_8_is_reported_with_the_line_of_the_first_bad_byte(tmp_path):
     (tmp_path / "domain.pddl").write_bytes(b"(define\n; \xff\n")
-    with pytest.raises(DomainFileError, match=r"domain\.pddl:2: the text is not UTF-8; save"):
+    with pytest.raises(ProblemError, match=r"domain\.pddl:2: the text is not UTF-8; save"):
         load_task(tmp_path / "domain.pddl", tmp_path / "domain.pddl")
 
 
@@ -159,7 +159,7 @@ def test_deep_nesting_is_read_or_reported(load, depth):
     deep = DOMAIN.replace("(not (lit ?l))", "(and " * depth + ")" * depth)
     try:
         load(domain=deep)
-    except DomainFileError as error:
+    except ProblemError as error:
         assert re.search(r"domain\.pddl:\d+: .*nested too deeply; nest", str(error))
         assert depth > 100
 
@@ -176,7 +176,7 @@ def test_a_file_with_a_random_edit_is_read_or_reported(load, data, in_domain):
     edited = text[:start] + data.draw(st.sampled_from(["", *TOKENS])) + text[end:]
     try:
         load(domain=edited) if in_domain else load(problem=edited)
-    except DomainFileError as error:
+    except ProblemError as error:
         assert re.search(r"(domain|problem)\.pddl:\d+: .+; .+", str(error))
 
 
@@ -186,7 +186,7 @@ def test_a_condition_with_too_many_terms_is_reported(load):
     domain = DOMAIN.replace("(dark))\n", "(dark) (burnt ?l - lamp))\n", 1)
     domain = domain.replace("(not (lit ?l))", condition).replace("0.5 (lit ?l)", "0.5 (burnt ?l)")
     domain = domain.replace("0.25 (dark)", "0.25 (and (dark) (lit ?l))")
-    with pytest.raises(DomainFileError, match=r"domain\.pddl:6: .*more than 4096 terms"):
+    with pytest.raises(ProblemError, match=r"domain\.pddl:6: .*more than 4096 terms"):
         load(domain=domain, problem=PROBLEM.replace("desk - table", f"desk - table {lamps} - lamp"))
 
 
@@ -215,7 +215,7 @@ def test_predicates_of_many_arguments_are_refused(tmp_path):
 
 def test_a_pipe_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DomainFileError, match="not a regular file"):
+    with pytest.raises(ProblemError, match="not a regular file"):
         load_task(tmp_path / "pipe", tmp_path / "pipe")
 
 
@@ -225,6 +225,6 @@ def _refused(folder, content):
     problem.write_text(
         f"(define (problem p) (:domain d) (:objects {OBJECTS}) (:init) (:goal (q o0)))"
     )
-    with pytest.raises(DomainFileError) as refused:
+    with pytest.raises(ProblemError) as refused:
         load_task(domain, problem)
     return str(refused.value)

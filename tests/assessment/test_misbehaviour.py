@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget, Settings, assess, load, resume
-from capscope.errors import AgentError, JournalError, ProblemError
+from capscope.errors import JournalError, ProblemError
 from capscope.journal.journal import Journal
 from capscope.journal.run_meta import StopKind
 from capscope.problem import Ending
@@ -286,5 +286,5 @@ def test_what_an_agent_says_of_itself_must_be_a_count_and_a_text(tmp_path, told)
         def begin(self, intent, seed):
             return LyingAttempt(**told)
 
-    with pytest.raises(AgentError, match=next(iter(told))):
+    with pytest.raises(ProblemError, match=next(iter(told))):
         assess(replace(board_problem(), agent=Liar()), run=tmp_path / "run")

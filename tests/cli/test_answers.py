@@ -358,7 +358,7 @@ def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
     found = json.loads(done.out)
     lines = [line for line in done.err.splitlines() if "so far" not in line]
     assert len(lines) == found["queries"]
-    assert all("query" in line and "executions" in line for line in lines)
+    assert all("queries" in line and "executions" in line for line in lines)
     assert "\x1b" not in done.err
     assert "queries without news 2 of 2" in lines[-1]
 

@@ -122,9 +122,9 @@ def test_what_is_shown_is_sanitized_in_one_place(monkeypatch):
     out, err = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    output.write_answer("a\x1b[2Jb\u202e\r\nc")
+    output.print_line("a\x1b[2Jb\u202e\r\nc")
     output.write_message("d\x07")
-    assert out.getvalue() == "a\\x1b[2Jb\\u202e\\r\\nc\n"
+    assert out.getvalue() == "a\\x1b[2Jb\\u202e\\r\nc\n"
     assert err.getvalue() == "d\\x07\n"
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from capscope.errors import LayoutError, ProblemError
+from capscope.errors import ProblemError
 from capscope.logic import Vocabulary
 from capscope.problem import InvalidAction
 from capscope_worlds import install_hint
@@ -106,12 +106,12 @@ def test_a_map_is_read_as_it_is_drawn(tmp_path):
 )
 def test_a_mistake_in_a_map_is_named_with_its_line(tmp_path, text, message):
     (tmp_path / "wrong.txt").write_text(text)
-    with pytest.raises(LayoutError, match=message):
+    with pytest.raises(ProblemError, match=message):
         read_map(tmp_path / "wrong.txt")
 
 
 def test_a_map_that_is_missing_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(LayoutError, match="cannot be read as text"):
+    with pytest.raises(ProblemError, match="cannot be read as text"):
         read_map(tmp_path / "none.txt")
 
 

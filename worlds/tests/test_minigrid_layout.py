@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from capscope.errors import LayoutError, ProblemError
+from capscope.errors import ProblemError
 from capscope_worlds.minigrid import (
     FOUR_QUADRANTS,
     Cell,
@@ -140,23 +140,23 @@ def passages(layout, near, far):
 )
 def test_a_mistake_is_named_with_its_line_and_column(change, place, message, written):
     text = SMALL.replace(*change, 1)
-    with pytest.raises(LayoutError, match=re.escape(f"small.txt:{place}: {message}")):
+    with pytest.raises(ProblemError, match=re.escape(f"small.txt:{place}: {message}")):
         written(text)
 
 
 def test_a_word_that_names_a_room_must_be_a_unique_name(written):
     unnamed = SMALL.replace("2 right\n", "")
-    with pytest.raises(LayoutError, match=r"small\.txt:8:10: '2\)' is not a name"):
+    with pytest.raises(ProblemError, match=r"small\.txt:8:10: '2\)' is not a name"):
         written(unnamed.replace("1  1  2", "1  1  2)"))
-    with pytest.raises(LayoutError, match=r"small\.txt:8:4: two rooms are named 2"):
+    with pytest.raises(ProblemError, match=r"small\.txt:8:4: two rooms are named 2"):
         written(unnamed.replace("1 left", "1 2"))
 
 
 def test_a_grid_too_small_or_too_large_is_refused(written):
-    with pytest.raises(LayoutError, match="the grid is 2 by 3 cells; use 3 to 200"):
+    with pytest.raises(ProblemError, match="the grid is 2 by 3 cells; use 3 to 200"):
         written("grid\nW W W\nW A> W\nrooms\n- - -\n- 1 -\n")
     wide = "W " * 201
-    with pytest.raises(LayoutError, match="the grid is 3 by 201 cells"):
+    with pytest.raises(ProblemError, match="the grid is 3 by 201 cells"):
         written(f"grid\n{wide}\n{wide}\n{wide}\nrooms\n-\n")
 
 
@@ -164,5 +164,5 @@ def test_a_file_that_cannot_be_read_is_a_problem_error(tmp_path):
     with pytest.raises(ProblemError, match=r"absent\.txt cannot be read as text"):
         read_layout(tmp_path / "absent.txt")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(LayoutError, match="cannot be read as text"):
+    with pytest.raises(ProblemError, match="cannot be read as text"):
         read_layout(tmp_path / "binary.txt")

@@ -1,18 +1,16 @@
 """`capscope assess PROBLEM` and `capscope resume DIR`: find out what an agent can do."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from capscope.assessment import Listener
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import (
     VIEWER,
-    GroupedCommand,
     Json,
     Live,
     ProblemArguments,
@@ -20,11 +18,12 @@ from capscope.cli.options import (
     RunArgument,
     Seed,
     Trust,
+    grouped,
     with_budget,
     with_settings,
     with_workers,
 )
-from capscope.cli.output import interruptible, print_json, print_lines, progress, write_message
+from capscope.cli.output import interruptible, print_answer, progress, write_message
 from capscope.errors import CapscopeError
 from capscope.journal.run_directory import JOURNAL, RunDirectory
 from capscope.journal.run_meta import Budget
@@ -32,13 +31,14 @@ from capscope.journal.settings import OptionGroup, Settings
 from capscope.problems import canonical_source, resume_command, source_slug
 from capscope.registry import load_entry_point
 from capscope.report.overview import run_document, run_lines
-from capscope.run import Run, assess, resume
+from capscope.run import assess, resume
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES, Claim
 
-COMMAND_CLASS = GroupedCommand
 LIVE_PAGES = "capscope.live_pages"
 """Functions of other packages that show a run while it goes on; the first one is used."""
 _STOPS_AT = {known.claim: known.name for known in STRATEGIES.built_in.values() if known.claim}
+_STRATEGIES = f"One of {', '.join(STRATEGIES.built_in)}, or a strategy of another package."
+_RUN = "Where to keep the run.  [default: runs/PROBLEM-STRATEGY-SEED]"
 _CLAIMS = ", ".join(f"'{claim}' (--strategy {name})" for claim, name in _STOPS_AT.items())
 
 
@@ -50,30 +50,12 @@ def assess_problem(
     budget: Budget | None,
     settings: Settings,
     workers: WorkerSettings,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            help=f"One of {', '.join(STRATEGIES.built_in)}, or a strategy of another package.",
-            rich_help_panel=OptionGroup.WHAT,
-        ),
-    ] = DEFAULT_STRATEGY,
+    strategy: Annotated[str, grouped(OptionGroup.WHAT, _STRATEGIES)] = DEFAULT_STRATEGY,
     seed: Seed = 0,
     run: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where to keep the run.  [default: runs/PROBLEM-STRATEGY-SEED]",
-            show_default=False,
-            rich_help_panel=OptionGroup.WHERE,
-        ),
+        str | None, grouped(OptionGroup.WHERE, _RUN, metavar="DIR", show_default=False)
     ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What to stop at: {_CLAIMS}.",
-            rich_help_panel=OptionGroup.CLAIM,
-        ),
-    ] = None,
+    until: Annotated[str | None, grouped(OptionGroup.CLAIM, f"What to stop at: {_CLAIMS}.")] = None,
     live: Live = False,
     json: Json = False,
 ) -> None:
@@ -82,11 +64,7 @@ def assess_problem(
     source = canonical_source(problem)
     slug = source_slug(source)
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
-    with (
-        _interruptible(directory, source),
-        _live_page(directory, live, budget),
-        progress(slug, budget) as listener,
-    ):
+    with _under_way(directory, source, slug, live, budget) as listener:
         result = assess(
             source,
             strategy=strategy,
@@ -97,7 +75,7 @@ def assess_problem(
             listener=listener,
             workers=replace(workers, ends_program=True),
         )
-    _print_result(result, json)
+    print_answer(json, lambda: run_document(result), lambda: run_lines(result))
 
 
 def _strategy_until(until: str | None, strategy: str) -> str:
@@ -129,11 +107,8 @@ def resume_run(
     source = canonical_source(problem) if problem else None
     with RunDirectory.open(path, read_only=True) as opened:
         before = opened.journal.read_meta()
-    with (
-        _interruptible(path, before.identity.source),
-        _live_page(path, live, budget or before.budget),
-        progress(path.name, budget or before.budget) as listener,
-    ):
+    limits = budget or before.budget
+    with _under_way(path, before.identity.source, path.name, live, limits) as listener:
         resumed = resume(
             path,
             problem=source,
@@ -142,30 +117,31 @@ def resume_run(
             listener=listener,
             workers=replace(workers, ends_program=True),
         )
-    digests = before.file_digests
-    if digests and resumed.meta.file_digests != digests:
+    if before.file_digests and resumed.meta.file_digests != before.file_digests:
         write_message(
             f"warning: {before.identity.source} has changed since the run was started; assess "
             "another agent in a run of its own: --run DIR"
         )
-    _print_result(resumed, json)
+    print_answer(json, lambda: run_document(resumed), lambda: run_lines(resumed))
 
 
-def _interruptible(directory: Path, source: str) -> AbstractContextManager[None]:
+@contextmanager
+def _under_way(
+    directory: Path, source: str, title: str, live: bool, budget: Budget | None
+) -> Iterator[Listener]:
+    """Show a run while it goes on; after Ctrl-C, say how to continue it."""
+
     def kept() -> str:
         if not (directory / JOURNAL).exists():
             return "nothing was started"
         return f"everything observed is kept. Continue with: {resume_command(directory, source)}"
 
-    return interruptible(kept)
+    page = _live_page(directory, budget) if live else nullcontext()
+    with interruptible(kept), page, progress(title, budget) as listener:
+        yield listener
 
 
-def _live_page(
-    directory: Path, wanted: bool, budget: Budget | None
-) -> AbstractContextManager[None]:
-    """Serve the run while it goes on, if that is wanted."""
-    if not wanted:
-        return nullcontext()
+def _live_page(directory: Path, budget: Budget | None) -> AbstractContextManager[None]:
     entry = next(iter(metadata.entry_points(group=LIVE_PAGES)), None)
     if entry is None:
         raise CapscopeError(f"--live needs {VIEWER}")
@@ -173,10 +149,3 @@ def _live_page(
         directory, budget
     )
     return page
-
-
-def _print_result(run: Run, json: bool) -> None:
-    if json:
-        print_json(run_document(run))
-    else:
-        print_lines(run_lines(run))

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 import capscope
+from capscope.cli.options import VIEWER, GroupedCommand
 from capscope.cli.output import answering
 from capscope.errors import CapscopeError
 from capscope.registry import load_entry_point, unusable
@@ -36,9 +36,11 @@ _COMMANDS = {
     "export": "export:export_run",
     "check": "problems:check_source",
     "suggest": "problems:suggest_vocabulary",
-    "bench": "commands:bench_suite",
+    "bench": "",
 }
-"""Where the function of each command is: module and name."""
+"""Where the function of each command is: module and name; `bench` is among the experiments."""
+EXPERIMENTS = Path(capscope.__file__).parents[2] / "experiments"
+"""Next to the sources of an editable installation; nowhere else."""
 ENTRY_POINTS = "capscope.commands"
 """Functions of other packages, each a command, and Typer applications, each a group of them."""
 
@@ -69,24 +71,23 @@ def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
     for name in [typed] if typed in known else known:
         _add_command(app, name, known[name])
     if typed == "view" and typed not in known:
-        from capscope.cli.options import VIEWER
-
         raise CapscopeError(f"`capscope view` needs {VIEWER}")
     return app
 
 
 def _add_command(app: typer.Typer, name: str, place: str | metadata.EntryPoint) -> None:
-    command_class = None
-    if isinstance(place, str):
-        module, _, attribute = place.partition(":")
-        home = import_module(f"capscope.cli.{module}")
-        command, command_class = getattr(home, attribute), getattr(home, "COMMAND_CLASS", None)
-    else:
+    if isinstance(place, metadata.EntryPoint):
         command = load_entry_point(place, "command", Callable)
+    elif name == "bench":
+        _add_bench(app)
+        return
+    else:
+        module, _, attribute = place.partition(":")
+        command = getattr(import_module(f"capscope.cli.{module}"), attribute)
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
     else:
-        app.command(name, cls=command_class)(answering(command))
+        app.command(name, cls=GroupedCommand)(answering(command))
 
 
 def _print_version(wanted: bool) -> None:
@@ -123,31 +124,7 @@ def run_command(arguments: Sequence[str]) -> None:
         sys.exit(0)
 
 
-EXPERIMENTS = Path(capscope.__file__).parents[2] / "experiments"
-"""Next to the sources of an editable installation; nowhere else."""
-
-
-class BenchCommand(TyperCommand):
-    """Becomes the command of the experiments when it is used, if they are there."""
-
-    allow_extra_args = True
-    ignore_unknown_options = True
-
-    def make_context(self, *given: Any, **extra: Any) -> Any:
-        """Parse the arguments; the context belongs to the command that will be invoked."""
-        if not (EXPERIMENTS / "capscope_experiments").is_dir():
-            return super().make_context(*given, **extra)
-        if str(EXPERIMENTS) not in sys.path:
-            sys.path.append(str(EXPERIMENTS))
-        from capscope_experiments.command import app
-
-        return typer.main.get_command(app).make_context(*given, **extra)
-
-
-COMMAND_CLASS = BenchCommand
-
-
-def bench_suite() -> None:
+def bench_suite(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
     """Run the experiments; needs a clone of the repository.
 
     The experiments are not part of the installed package. In a clone of the repository, run
@@ -157,3 +134,15 @@ def bench_suite() -> None:
         "the experiments are in capscope's repository, not in the installed package; in a clone, "
         "run: pip install --editable '.[all,experiments]' && capscope bench"
     )
+
+
+def _add_bench(app: typer.Typer) -> None:
+    """Add the command of the experiments, or one that says where they are."""
+    if not (EXPERIMENTS / "capscope_experiments").is_dir():
+        app.command("bench", context_settings={"ignore_unknown_options": True})(bench_suite)
+        return
+    if str(EXPERIMENTS) not in sys.path:
+        sys.path.append(str(EXPERIMENTS))
+    from capscope_experiments import command
+
+    app.command("bench", cls=GroupedCommand)(command.bench_suite)

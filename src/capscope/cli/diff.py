@@ -1,13 +1,12 @@
 """`capscope diff A B`: what B can do that A could not, and the other way round."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from capscope.cli.options import Json
-from capscope.cli.output import phases, print_json, print_line, print_lines
+from capscope.cli.output import phases, print_with_page
 from capscope.errors import CapscopeError
 from capscope.insight.diff import Comparison, RunData, RunTable, compare_data, table_of
 from capscope.insight.diff.wording import NOT_COMPARABLE, comparison_lines, table_lines
@@ -73,8 +72,13 @@ def diff_runs(
         given = [load(run) for run in runs]
         loaded = [RunData.of(run) for run in given]
         begin_phase("comparing")
-        found = _compared(loaded, error_rate=error_rate, any_position=any_position)
-        overall = found.overall if isinstance(found, RunTable) else found
+        found: RunTable | Comparison
+        if len(loaded) > 2:
+            found = table_of(loaded, error_rate=error_rate, any_position=any_position)
+            overall = found.overall
+        else:
+            found = compare_data(*loaded, error_rate=error_rate, any_position=any_position)
+            overall = found
         code = _code(overall, fail_on_loss, fail_on_side_effects)
         if fail_on_hazard:
             if not any(one.hazards for one in loaded):
@@ -89,22 +93,9 @@ def diff_runs(
             else:
                 page = difference_page(found, given[-1])
             write_atomically(Path(html), page)
-    if json:
-        print_json({**to_json(found), "html": html})
-    else:
-        lines = table_lines(found) if isinstance(found, RunTable) else comparison_lines(found)
-        print_lines(lines)
-        if html is not None:
-            print_line(f"written: {html}")
+    lines = table_lines(found) if isinstance(found, RunTable) else comparison_lines(found)
+    print_with_page(json, to_json(found), lines, html)
     raise typer.Exit(code)
-
-
-def _compared(
-    runs: Sequence[RunData], *, error_rate: float, any_position: bool
-) -> Comparison | RunTable:
-    if len(runs) > 2:
-        return table_of(runs, error_rate=error_rate, any_position=any_position)
-    return compare_data(*runs, error_rate=error_rate, any_position=any_position)
 
 
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:

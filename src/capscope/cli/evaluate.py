@@ -6,14 +6,7 @@ import typer
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, RecordedProblem, RunArgument, Trust, with_workers
-from capscope.cli.output import (
-    amount_done,
-    interruptible,
-    phases,
-    print_json,
-    print_lines,
-    write_message,
-)
+from capscope.cli.output import amount_done, interruptible, phases, print_answer, write_message
 from capscope.insight.evaluation.evaluate import Measure, evaluation_lines
 from capscope.insight.evaluation.sample import Progress
 from capscope.problems import canonical_source
@@ -81,10 +74,7 @@ def evaluate_run(
         document = loaded.evaluate(
             measure, problem=source, trust=trust, progress=_announced(shown), workers=workers
         )
-    if json:
-        print_json(document)
-    else:
-        print_lines(evaluation_lines(document))
+    print_answer(json, lambda: document, lambda: evaluation_lines(document))
 
 
 def _announced(shown: Progress) -> Progress:

@@ -1,7 +1,8 @@
 """Options that several commands share, and how settings become options."""
 
+import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, get_type_hints
 
@@ -12,6 +13,12 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
+
+
+def grouped(group: OptionGroup, text: str, *flags: str, **given: Any) -> Any:
+    """Return an option of a command that its help lists in a group."""
+    return typer.Option(*flags, help=text, rich_help_panel=group, **given)
+
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
@@ -28,45 +35,12 @@ DrawPictures = Annotated[
 ]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 VIEWER = "the package capscope-view: pip install 'capscope[view]', or ./viewer in a clone"
-Live = Annotated[
-    bool,
-    typer.Option(
-        "--live",
-        help="Show the run in a local page while it goes on, and print the page's address; needs "
-        "the extra view.",
-        rich_help_panel=OptionGroup.WHERE,
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Seeds all randomness.", rich_help_panel=OptionGroup.WHAT)]
-_Workers = Annotated[
-    int, typer.Option(help="Draws made in parallel.", rich_help_panel=OptionGroup.WHERE)
-]
-_Backend = Annotated[
-    str,
-    typer.Option(
-        help="Where: 'threads' for agents that wait, like LLMs; 'processes' for agents and "
-        "simulators that compute; 'ray' for a cluster.",
-        rich_help_panel=OptionGroup.WHERE,
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        help="Address of a Ray cluster, or 'auto'.  [default: a cluster on this machine]",
-        show_default=False,
-        rich_help_panel=OptionGroup.WHERE,
-    ),
-]
-_DrawTimeout = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="Give up a draw that takes longer; processes and actors are ended, and the draw is "
-        "made once more.",
-        show_default=False,
-        rich_help_panel=OptionGroup.WHERE,
-    ),
-]
+_LIVE = (
+    "Show the run in a local page while it goes on, and print the page's address; needs the extra "
+    "view."
+)
+Live = Annotated[bool, grouped(OptionGroup.WHERE, _LIVE, "--live")]
+Seed = Annotated[int, grouped(OptionGroup.WHAT, "Seeds all randomness.")]
 ProblemArguments = Annotated[
     list[str],
     typer.Argument(
@@ -90,73 +64,58 @@ Trust = Annotated[
         "from somebody else.",
     ),
 ]
-
-
-def _limit(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel=OptionGroup.BUDGET)
-
-
-MaxSteps = Annotated[int | None, _limit("Maximum number of simulator steps.")]
-MaxExecutions = Annotated[int | None, _limit("Maximum number of executions.")]
-MaxSeconds = Annotated[float | None, _limit("Maximum number of seconds, with the report.")]
-MaxQueries = Annotated[int | None, _limit("Maximum number of queries.")]
-MaxTokens = Annotated[int | None, _limit("Maximum number of LLM tokens.")]
-MaxCost = Annotated[
-    float | None, _limit("Maximum cost of LLM answers, in the currency of the prices.")
-]
-
-_Paper = Annotated[
-    bool,
-    typer.Option(
-        "--paper",
-        help="Depart from the paper only by what --set says (mcqs-s, mcqs-e, random).",
-        rich_help_panel=OptionGroup.WHAT,
-    ),
-]
-_Set = Annotated[
-    list[str],
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Change a setting of the strategies; `capscope settings` lists them; repeatable.",
-        rich_help_panel=OptionGroup.WHAT,
-        show_default=False,
-    ),
-]
-_LIMITS = {
-    "max_steps": ("simulator_steps", MaxSteps),
-    "max_executions": ("executions", MaxExecutions),
-    "max_seconds": ("seconds", MaxSeconds),
-    "max_queries": ("queries", MaxQueries),
-    "max_tokens": ("llm_tokens", MaxTokens),
-    "max_cost": ("llm_cost", MaxCost),
+_CLUSTER = "Address of a Ray cluster, or 'auto'.  [default: a cluster on this machine]"
+Address = Annotated[str | None, grouped(OptionGroup.WHERE, _CLUSTER, show_default=False)]
+_BACKEND = (
+    "Where: 'threads' for agents that wait, like LLMs; 'processes' for agents and simulators that "
+    "compute; 'ray' for a cluster."
+)
+_TIMEOUT = (
+    "Give up a draw that takes longer; processes and actors are ended, and the draw is made once "
+    "more."
+)
+_PAPER = "Depart from the paper only by what --set says (mcqs-s, mcqs-e, random)."
+_SET = "Change a setting of the strategies; `capscope settings` lists them; repeatable."
+_LIMITS: dict[str, tuple[str, type, str]] = {
+    "max_steps": ("simulator_steps", int, "Maximum number of simulator steps."),
+    "max_executions": ("executions", int, "Maximum number of executions."),
+    "max_seconds": ("seconds", float, "Maximum number of seconds, with the report."),
+    "max_queries": ("queries", int, "Maximum number of queries."),
+    "max_tokens": ("llm_tokens", int, "Maximum number of LLM tokens."),
+    "max_cost": ("llm_cost", float, "Maximum cost of LLM answers, in the currency of the prices."),
 }
 
 
-def with_budget(command: Callable[..., None]) -> Callable[..., None]:
+def with_budget(
+    command: Callable[..., None], limits: Iterable[str] = tuple(_LIMITS)
+) -> Callable[..., None]:
     """Give a command the options of a budget; it receives `budget`, None if none was given."""
 
     def budget(chosen: Mapping[str, Any]) -> Budget | None:
-        limits = {name: chosen[option] for option, (name, _) in _LIMITS.items()}
-        return None if set(limits.values()) == {None} else Budget(**limits)
+        given = {_LIMITS[option][0]: value for option, value in chosen.items()}
+        return None if set(given.values()) == {None} else Budget(**given)
 
-    options = [keyword(option, kind, None) for option, (_, kind) in _LIMITS.items()]
-    return _with_options(command, "budget", options, budget)
+    options = [
+        keyword(option, Annotated[kind | None, grouped(OptionGroup.BUDGET, text)], None)
+        for option, (_, kind, text) in _LIMITS.items()
+        if option in limits
+    ]
+    return with_options(command, "budget", options, budget)
 
 
 def with_workers(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of workers; it receives `workers`."""
+    where = OptionGroup.WHERE
+    timeout = grouped(where, _TIMEOUT, metavar="SECONDS", show_default=False)
     options = [
-        keyword("workers", _Workers, 1),
-        keyword("backend", _Backend, "threads"),
+        keyword("workers", Annotated[int, grouped(where, "Draws made in parallel.")], 1),
+        keyword("backend", Annotated[str, grouped(where, _BACKEND)], "threads"),
         keyword("address", Address, None),
-        keyword("draw_timeout", _DrawTimeout, None),
+        keyword("draw_timeout", Annotated[float | None, timeout], None),
     ]
-
-    def settings(chosen: Mapping[str, Any]) -> WorkerSettings:
-        return WorkerSettings(*chosen.values())
-
-    return _with_options(command, "workers", options, settings)
+    return with_options(
+        command, "workers", options, lambda chosen: WorkerSettings(*chosen.values())
+    )
 
 
 class GroupedCommand(TyperCommand):
@@ -168,7 +127,7 @@ class GroupedCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                other = "Arguments" if parameter.param_type_name == "argument" else "Other"
+                other = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 group = getattr(parameter, "rich_help_panel", None) or other
                 groups.setdefault(group, []).append(record)
         for title in sorted(groups, key=list(_ORDER).index):
@@ -176,7 +135,7 @@ class GroupedCommand(TyperCommand):
                 formatter.write_dl(groups[title])
 
 
-_ORDER = ("Arguments", *OptionGroup, "Other")
+_ORDER = ("Arguments", *OptionGroup, "Options")
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -187,12 +146,16 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         if field.metadata["group"] is None:
             continue
         repeatable = "option" in field.metadata
-        panel = field.metadata["group"]
-        option = typer.Option(named(field), help=field.metadata["help"], rich_help_panel=panel)
+        option = grouped(field.metadata["group"], field.metadata["help"], named(field))
         kind, default = (list[str], []) if repeatable else (hints[field.name], field.default)
         options.append(keyword(field.name, Annotated[kind, option], default))
-    options += [keyword("paper", _Paper, False), keyword("set_", _Set, [])]
-    return _with_options(command, "settings", options, _chosen)
+    paper = grouped(OptionGroup.WHAT, _PAPER, "--paper")
+    set_ = grouped(OptionGroup.WHAT, _SET, "--set", metavar="NAME=VALUE", show_default=False)
+    options += [
+        keyword("paper", Annotated[bool, paper], False),
+        keyword("set_", Annotated[list[str], set_], []),
+    ]
+    return with_options(command, "settings", options, _chosen)
 
 
 def _chosen(chosen: Mapping[str, Any]) -> Settings:
@@ -226,34 +189,26 @@ def settings_lines() -> Iterator[str]:
             yield f"  {field.metadata['help']}"
 
 
-def keyword(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+def keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
     """Return the parameter of a command."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _with_options(
+def with_options(
     command: Callable[..., None],
     replaced: str,
-    options: list[inspect.Parameter],
+    options: Sequence[inspect.Parameter],
     value: Callable[[dict[str, Any]], Any],
 ) -> Callable[..., None]:
     """Replace a parameter of a command by options, from which its value is made."""
 
+    @functools.wraps(command)
     def called(**given: Any) -> None:
         chosen = {option.name: given.pop(option.name) for option in options}
         command(**given, **{replaced: value(chosen)})
 
     own = inspect.signature(command, eval_str=True).parameters.values()
     kept = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != replaced]
-    return with_signature(called, command, [*kept, *options])
-
-
-def with_signature(
-    called: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
-) -> Callable[..., None]:
-    """Give `called` these parameters, and name and help of `command`."""
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__name__ = command.__name__
-    called.__doc__ = command.__doc__
-    called.__annotations__ = {p.name: p.annotation for p in parameters}
+    called.__signature__ = inspect.Signature([*kept, *options])  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in (*kept, *options)}
     return called

@@ -11,20 +11,19 @@ run directories, and could otherwise move the cursor or change earlier lines.
 from __future__ import annotations
 
 import functools
-import io
 import json
 import logging
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, ParamSpec, TextIO
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
+from typing import Any, TextIO
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.progress import MofNCompleteColumn, Progress
+from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -35,27 +34,29 @@ from capscope.journal.run_meta import Budget
 from capscope.phases import PHASES
 from capscope.problem.attempt import only_by_itself
 from capscope.sanitize import sanitize
-from capscope.wording import counted
 
 _STDOUT, _STDERR = 1, 2
 _answers: TextIO | None = None
 """Where answers go while everything else that is printed goes to standard error."""
 
 
-def write_answer(line: str) -> None:
-    """Write a line of an answer to standard output."""
+def _use_answers(use: Callable[[TextIO], object]) -> None:
+    """Use the stream of answers, unless the calling program has closed it."""
     stream = _answers or sys.stdout
-    if stream is not None:  # it may have been closed by the calling program
-        with _reported():
-            stream.write(sanitize(line) + "\n")
+    if stream is None:
+        return
+    try:
+        use(stream)
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CapscopeError(f"cannot write to standard output: {reason}") from error
 
 
 def flush_answers() -> None:
     """Show the answer so far."""
-    stream = _answers or sys.stdout
-    if stream is not None:
-        with _reported():
-            stream.flush()
+    _use_answers(lambda stream: stream.flush())
 
 
 def write_message(line: str) -> None:
@@ -65,79 +66,23 @@ def write_message(line: str) -> None:
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CapscopeError(f"cannot write to standard output: {reason}") from error
-
-
-class _Diverted(io.TextIOBase):
-    """Standard output as others see it; what is written to it goes to standard error.
-
-    Closing it does not close standard error.
-    """
-
-    def write(self, text: str) -> int:
-        """Write to standard error."""
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
-        return len(text) if sys.stderr is None else sys.stderr.write(text)
-
-    def flush(self) -> None:
-        """Do nothing: standard error is not buffered for long."""
-
-    def writable(self) -> bool:
-        """Return that it can be written to."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the file descriptor of standard error."""
-        return sys.stderr.fileno()
-
-    @property
-    def buffer(self) -> Any:
-        """The binary stream of standard error."""
-        return sys.stderr.buffer
-
-
-@contextmanager
-def answers_only() -> Iterator[None]:
-    """Keep standard output for answers while the block runs."""
-    global _answers
-    given, before = sys.stdout, _answers
-    with _own_descriptor(given) as answers:
-        _answers = answers
-        sys.stdout = _Diverted()
-        try:
-            yield
-            flush_answers()
-        except typer.Exit:
-            flush_answers()
-            raise
-        finally:
-            sys.stdout = given
-            _answers = before
-
-
-@contextmanager
-def _own_descriptor(stream: TextIO | None) -> Iterator[TextIO | None]:
-    """Give answers a descriptor of their own, so that the usual one can lead to standard error.
-
-    Nothing is done for a stream that is not the standard output of the process.
-    """
-    kept = _duplicate(stream)
-    if stream is None or kept is None:
-        yield stream
+def _answer_stream() -> Iterator[TextIO | None]:
+    """Yield a stream for answers while everything else that is printed goes to standard error."""
+    given, kept = sys.stdout, _duplicate(sys.stdout)
+    if kept is None:  # not the standard output of the process
+        with redirect_stdout(sys.stderr):
+            yield given
         return
     os.dup2(_STDERR, _STDOUT)
-    answers = open(kept, "w", encoding=stream.encoding, errors=stream.errors, closefd=False)  # noqa: SIM115
+    answers = os.fdopen(kept, "w", encoding=given.encoding, errors=given.errors, closefd=False)
     try:
-        yield answers
+        # A duplicate: an agent that closes its standard output does not close standard error.
+        other = os.fdopen(os.dup(_STDERR), "w", 1, errors="backslashreplace")
+        with other, redirect_stdout(other):
+            yield answers
     finally:
+        with suppress(OSError, ValueError):
+            given.flush()  # whatever was written to `sys.__stdout__`
         os.dup2(kept, _STDOUT)
         with suppress(OSError):  # what could be written was flushed before
             answers.close()
@@ -163,32 +108,58 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(*args: Any, **kwargs: Any) -> None:
-        with answers_only(), only_by_itself():
-            command(*args, **kwargs)
+        global _answers
+        try:
+            with _answer_stream() as _answers, only_by_itself():
+                try:
+                    command(*args, **kwargs)
+                    flush_answers()
+                except typer.Exit:
+                    flush_answers()
+                    raise
+        finally:
+            _answers = None
 
     return called
 
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1
-P = ParamSpec("P")
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
-    write_answer(json.dumps(document))
+    print_line(json.dumps(document))
 
 
 def print_line(text: str = "") -> None:
     """Print text on standard output, without markup and without cutting it."""
-    for line in text.split("\n"):
-        write_answer(line)
+    lines = (sanitize(line) + "\n" for line in text.split("\n"))
+    _use_answers(lambda stream: stream.writelines(lines))
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines on standard output."""
     for line in lines:
         print_line(line)
+
+
+def print_answer(
+    json: bool, document: Callable[[], Mapping[str, Any]], lines: Callable[[], Iterable[str]]
+) -> None:
+    """Print an answer as one JSON object or as lines; only the form that is wanted is made."""
+    if json:
+        print_json(document())
+    else:
+        print_lines(lines())
+
+
+def print_with_page(
+    json: bool, document: Mapping[str, Any], lines: Iterable[str], html: str | None
+) -> None:
+    """Print an answer that was also written as a page, if `html` names a file."""
+    written = [] if html is None else [f"written: {html}"]
+    print_answer(json, lambda: {**document, "html": html}, lambda: [*lines, *written])
 
 
 @contextmanager
@@ -201,158 +172,126 @@ def interruptible(message: Callable[[], str]) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _throttled(show: Callable[P, None], seconds: float) -> Callable[P, None]:
+def _throttled(show: Callable[..., None], seconds: float) -> Callable[..., None]:
     """Return a function that does nothing if its last effect is too recent."""
     last = time.perf_counter()
 
-    def called(*args: P.args, **kwargs: P.kwargs) -> None:
+    def called(*news: Any) -> None:
         nonlocal last
         if time.perf_counter() - last >= seconds:
             last = time.perf_counter()
-            show(*args, **kwargs)
+            show(*news)
 
     return called
 
 
-class _PhaseHandler(logging.Handler):
-    """Shows the phases of a computation."""
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        super().__init__()
-        self._show = show
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show the current phase."""
-        self._show(sanitize(record.getMessage()))
-
-
 @contextmanager
 def _shown_phases(show: Callable[[str], None]) -> Iterator[None]:
-    handler, level = _PhaseHandler(show), PHASES.level
-    PHASES.addHandler(handler)
+    def shown(record: logging.LogRecord) -> bool:
+        show(sanitize(record.getMessage()))
+        return True
+
+    level = PHASES.level
+    PHASES.addFilter(shown)
     PHASES.setLevel(logging.INFO)
     try:
         yield
     finally:
         PHASES.setLevel(level)
-        PHASES.removeHandler(handler)
+        PHASES.removeFilter(shown)
+
+
+@contextmanager
+def _display(
+    title: str, line: Callable[..., str], frame: Callable[..., RenderableType]
+) -> Iterator[Callable[..., None]]:
+    """Show phases and news: live on a terminal, otherwise a line every few seconds.
+
+    Args:
+        title: What goes before a phase.
+        line: Makes a line of news and the seconds so far.
+        frame: Makes what a terminal shows of them.
+
+    Yields:
+        A function that takes news.
+    """
+    console, begun = Console(stderr=True), time.perf_counter()
+
+    def seconds() -> float:
+        return time.perf_counter() - begun
+
+    def say(text: str) -> None:
+        console.print(sanitize(text), soft_wrap=True, markup=False, highlight=False)
+
+    def phase_line(what: str) -> None:
+        say(f"{title}{what} ({seconds():.0f} s so far)")
+
+    if not console.is_terminal:
+        with _shown_phases(_throttled(phase_line, _SECONDS_BETWEEN_LINES)):
+            yield _throttled(lambda *news: say(line(*news, seconds())), _SECONDS_BETWEEN_LINES)
+        return
+    spinner = Spinner("dots", Text(sanitize(title)))
+    with Live(spinner, console=console, transient=True) as live:
+
+        def show(shown: RenderableType) -> None:
+            spinner.update(text=shown)
+            live.refresh()
+
+        with _shown_phases(lambda what: show(Text(f"{sanitize(title)}{what}"))):
+            yield _throttled(lambda *news: show(frame(*news, seconds())), _SECONDS_BETWEEN_FRAMES)
 
 
 @contextmanager
 def phases(title: str) -> Iterator[None]:
-    """Show what a command is doing: live on a terminal, otherwise a line if it takes long.
+    """Show what a command is doing; a quick command prints nothing.
 
-    A quick command prints nothing. Messages have to wait for the end of the block.
+    Messages have to wait for the end of the block.
     """
-    console = Console(stderr=True)
-    begun = time.perf_counter()
-    if not console.is_terminal:
-        plain = _throttled(
-            lambda what: _print_phase(console, title, what, begun), _SECONDS_BETWEEN_LINES
-        )
-        with _shown_phases(plain):
-            yield
-        return
-    spinner = Spinner("dots", Text(title))
-    with Live(spinner, console=console, transient=True) as live:
-
-        def lively(what: str) -> None:
-            spinner.update(text=Text(f"{title}: {what}"))
-            live.refresh()
-
-        with _shown_phases(lively):
-            yield
+    with _display(f"{title}: ", str, str):
+        yield
 
 
-def _print_phase(console: Console, title: str, what: str, begun: float) -> None:
-    text = f"{title}{': ' if title else ''}{what} ({time.perf_counter() - begun:.0f} s so far)"
-    console.print(sanitize(text), soft_wrap=True, markup=False, highlight=False)
+def progress(title: str, budget: Budget | None) -> AbstractContextManager[Listener]:
+    """Show the progress of a run."""
+
+    def line(event: Event, seconds: float) -> str:
+        facts = ", ".join(f"{name} {value}" for name, value in _facts(event, budget))
+        return f"{title}: {facts}, {seconds:.0f} s"
+
+    def table(event: Event, seconds: float) -> Table:
+        rows = Table.grid(padding=(0, 2))
+        rows.add_row(Text(sanitize(title), style="bold"), f"{seconds:.0f} s")
+        for name, value in _facts(event, budget):
+            rows.add_row(name, Text(sanitize(value)))
+        return rows
+
+    return _display(f"{title}: ", line, table)
 
 
-@contextmanager
-def progress(title: str, budget: Budget | None) -> Iterator[Listener]:
-    """Show the progress of a run: live on a terminal, otherwise a line every few seconds."""
-    console, title = Console(stderr=True), sanitize(title)
-    begun = time.perf_counter()
+def amount_done(title: str, unit: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show how much is done, as a bar on a terminal; the yielded function takes done and of."""
 
-    def plain(event: Event) -> None:
-        text = _summary(title, event, time.perf_counter() - begun)
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
+    def line(done: int, of: int, seconds: float) -> str:
+        return f"{title}: {done:,} of {of:,} {unit}"
 
-    if not console.is_terminal:
-        phase = _throttled(
-            lambda what: _print_phase(console, title, what, begun), _SECONDS_BETWEEN_LINES
-        )
-        with _shown_phases(phase):
-            yield _throttled(plain, _SECONDS_BETWEEN_LINES)
-        return
-    with (
-        Live(Text(f"{title}: discovering intents"), console=console, transient=True) as live,
-        _shown_phases(lambda what: live.update(Text(f"{title}: {what}"), refresh=True)),
-    ):
+    def bar(done: int, of: int, seconds: float) -> Table:
+        left = f"about {seconds * (of - done) / done:.0f} s left" if done else ""
+        table = Table.grid(padding=(0, 1))
+        table.add_row(title, ProgressBar(of, done, width=40), f"{done:,}/{of:,} {unit}", left)
+        return table
 
-        def lively(event: Event) -> None:
-            live.update(_frame(title, event, budget, time.perf_counter() - begun))
-
-        yield _throttled(lively, _SECONDS_BETWEEN_FRAMES)
+    return _display("", line, bar)
 
 
-@contextmanager
-def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how much is done: a bar on a terminal, otherwise a line every few seconds.
-
-    Nothing is shown before the first call.
-    """
-    console = Console(stderr=True)
-
-    def plain(done: int, of: int) -> None:
-        write_message(f"{title}: {done:,} of {of:,} {unit}")
-
-    begun = time.perf_counter()
-    if not console.is_terminal:
-        phase = _throttled(
-            lambda what: _print_phase(console, "", what, begun), _SECONDS_BETWEEN_LINES
-        )
-        with _shown_phases(phase):
-            yield _throttled(plain, _SECONDS_BETWEEN_LINES)
-        return
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as bars:
-        bar = bars.add_task(title, visible=False, total=None)
-
-        def lively(done: int, of: int) -> None:
-            bars.update(bar, description=title, completed=done, total=of, visible=True)
-
-        def phase(what: str) -> None:
-            bars.update(bar, description=what, visible=True)
-
-        with _shown_phases(phase):
-            yield _throttled(lively, _SECONDS_BETWEEN_FRAMES)
-
-
-def _summary(title: str, event: Event, seconds: float) -> str:
-    usage = event.usage
-    status = "".join(f"{name} {value}, " for name, value in event.status.items())
-    return (
-        f"{title}: query {usage.queries:,}, {counted(usage.executions, 'execution')}, "
-        f"{counted(usage.simulator_steps, 'step')}, {counted(event.states, 'state')}, "
-        f"{counted(event.capabilities, 'capability')}, "
-        f"{counted(event.pairs_tried, 'pair')} tried, {status}{seconds:.0f} s"
-    )
-
-
-def _frame(title: str, event: Event, budget: Budget | None, seconds: float) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_row(Text(title, style="bold"), f"{seconds:.0f} s")
-    table.add_row("queries", f"{event.usage.queries:,}")
+def _facts(event: Event, budget: Budget | None) -> Iterator[tuple[str, str]]:
+    """Yield how far a run is: names and values."""
+    yield "queries", f"{event.usage.queries:,}"
     llm = ("llm_tokens", "llm_cost") if event.usage.llm_tokens else ()
     for name in ("executions", "simulator_steps", *llm):
         spent, allowed = round(getattr(event.usage, name), 6), getattr(budget, name, None)
         of = f" of {allowed:,}" if allowed is not None else ""
-        table.add_row(name.replace("_", " "), f"{spent:,}{of}")
-    table.add_row("states seen", f"{event.states:,}")
-    table.add_row("capabilities", f"{event.capabilities}")
-    table.add_row("pairs tried", f"{event.pairs_tried:,}")
-    for name, text in event.status.items():
-        table.add_row(name, text)
-    return table
+        yield name.replace("_", " "), f"{spent:,}{of}"
+    yield "states", f"{event.states:,}"
+    yield "capabilities", f"{event.capabilities}"
+    yield "pairs tried", f"{event.pairs_tried:,}"
+    yield from event.status.items()

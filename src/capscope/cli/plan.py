@@ -3,28 +3,30 @@
 `--try N` has the agent execute the plan and compares. That needs the problem; planning does not.
 """
 
-from math import inf
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed, Trust
+from capscope.cli.options import Json, RunArgument, Seed, Trust, with_budget
 from capscope.cli.output import amount_done, print_json, print_line, print_lines, write_message
 from capscope.insight.planning import Plan
 from capscope.insight.planning.trial import PlanAttempt, Trial, TrialSettings
 from capscope.insight.planning.wording import plan_document, plan_lines, trial_document, trial_lines
-from capscope.problem import Allowance
+from capscope.journal.run_meta import Budget
 from capscope.run import Run, load
 from capscope.wording import counted
 
 _DEFAULT = TrialSettings(0)
 
 
+@partial(with_budget, limits=("max_tokens", "max_cost"))
 def plan_run(
     run: RunArgument,
     goal: Annotated[
         str, typer.Option(help="What is to hold: literals, like 'on(a,b) and not holding(c)'.")
     ],
+    budget: Budget | None,
     start: Annotated[
         str | None,
         typer.Option(
@@ -50,8 +52,6 @@ def plan_run(
         int, typer.Option(min=1, help="Maximum number of executions in one try.")
     ] = _DEFAULT.longest,
     seed: Seed = 0,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
     trust: Trust = False,
     json: Json = False,
 ) -> None:
@@ -64,14 +64,10 @@ def plan_run(
     made = loaded.plan(goal, start=start, inferred=inferred)
     if not json:
         print_lines(plan_lines(made, loaded.problem, start))
-    allowance = Allowance(
-        inf if max_tokens is None else max_tokens, inf if max_cost is None else max_cost
-    )
     trial, interrupted = None, False
     if tries and made.found:
-        trial, interrupted = _tried(
-            loaded, made, TrialSettings(tries, longest, seed, allowance), trust
-        )
+        settings = TrialSettings(tries, longest, seed, (budget or Budget()).allowance())
+        trial, interrupted = _tried(loaded, made, settings, trust)
     if json:
         tried = trial and {**trial_document(trial), "interrupted": interrupted}
         print_json({**plan_document(made, loaded.problem, start), "trial": tried})

@@ -8,7 +8,7 @@ import typer
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, ProblemArguments, Seed, settings_lines, with_workers
-from capscope.cli.output import print_json, print_line, print_lines
+from capscope.cli.output import print_answer, print_json, print_line, print_lines
 from capscope.journal.settings import Settings
 from capscope.logic import to_json
 from capscope.problem import check_problem, notes_on
@@ -43,10 +43,7 @@ def list_problems(json: Json = False) -> None:
 
 def list_settings(json: Json = False) -> None:
     """List the settings for --set, with their defaults."""
-    if json:
-        print_json({"settings": to_json(Settings())})
-    else:
-        print_lines(settings_lines())
+    print_answer(json, lambda: {"settings": to_json(Settings())}, settings_lines)
 
 
 @with_workers
@@ -87,17 +84,16 @@ def suggest_vocabulary(
     from capscope.adapters.tools.suggestion import changed_paths, suggested_lines, world_of
 
     found = world_of(load_object(world), world)
-    if json:
-        paths = changed_paths(found, calls, seed)
-        names = [
-            {
-                "path": ".".join(one.pattern),
-                "predicate": one.predicate,
-                "objects": list(one.objects),
-                "values": list(one.values),
-            }
-            for one in paths
-        ]
-        print_json({"paths": names})
-    else:
+    if not json:
         print_lines(suggested_lines(found, calls, seed))
+        return
+    paths = [
+        {
+            "path": ".".join(one.pattern),
+            "predicate": one.predicate,
+            "objects": list(one.objects),
+            "values": list(one.values),
+        }
+        for one in changed_paths(found, calls, seed)
+    ]
+    print_json({"paths": paths})

@@ -1,14 +1,14 @@
 """`capscope show`, `explain`, `report` and `hazards`: what a run found out."""
 
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
-from capscope.cli.output import phases, print_json, print_line, print_lines
+from capscope.cli.output import phases, print_answer, print_with_page
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
 from capscope.insight.hazards.wording import hazards_document, hazards_lines
@@ -52,21 +52,14 @@ def show_run(
         wanted = None if capability is None else loaded.graph.match_capabilities(capability)
         if draws or transcript:
             asked = loaded, _the_one(wanted, run), limit, transcript
-            answer: dict[str, Any] | list[str] = (
-                draws_document(*asked) if json else list(draw_lines(*asked))
-            )
-        elif findings and json:
-            answer = findings_document(loaded, wanted, limit)
+            answer: Any = draws_document(*asked) if json else draw_lines(*asked)
         elif findings:
-            answer = list(findings_lines(loaded, wanted, limit))
-        elif json:
-            answer = model_of_run(loaded, wanted)
+            told: Callable[..., Any] = findings_document if json else findings_lines
+            answer = told(loaded, wanted, limit)
         else:
-            answer = list(model_lines(loaded, wanted, limit))
-    if isinstance(answer, dict):
-        print_json(answer)
-    else:
-        print_lines(answer)
+            answer = model_of_run(loaded, wanted) if json else model_lines(loaded, wanted, limit)
+        answer = answer if json else list(answer)  # computed while phases are shown
+    print_answer(json, lambda: answer, lambda: answer)
 
 
 def _the_one(wanted: Sequence[Intent] | None, run: str) -> Intent:
@@ -92,10 +85,7 @@ def explain_run(
     """Explain a query: what it asked, what it was expected to show, what was observed."""
     with phases("explain"):
         explanation = load(run).explain(query)
-    if json:
-        print_json(explanation.as_dict())
-    else:
-        print_lines(explanation.lines)
+    print_answer(json, explanation.as_dict, lambda: explanation.lines)
 
 
 def report_run(
@@ -113,10 +103,11 @@ def report_run(
     """Write report.html: what the agent can do, what it changes besides, what is unknown."""
     with phases("report"):
         written = load(run).report(output, pictures=pictures)
-    if json:
-        print_json({"written": str(written), "bytes": written.stat().st_size})
-    else:
-        print_line(f"written: {written}")
+    print_answer(
+        json,
+        lambda: {"written": str(written), "bytes": written.stat().st_size},
+        lambda: [f"written: {written}"],
+    )
     if show:
         webbrowser.open(written.resolve().as_uri())
 
@@ -147,9 +138,4 @@ def show_hazards(
         from capscope.report.page.report import hazards_page
 
         write_atomically(Path(html), hazards_page(loaded, results))
-    if json:
-        print_json({**hazards_document(loaded, results), "html": html})
-    else:
-        print_lines(hazards_lines(loaded, results))
-        if html is not None:
-            print_line(f"written: {html}")
+    print_with_page(json, hazards_document(loaded, results), hazards_lines(loaded, results), html)

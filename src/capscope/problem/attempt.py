@@ -17,13 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, NoReturn
 
-from capscope.errors import (
-    AgentError,
-    CapscopeError,
-    ConversationRefused,
-    ProblemError,
-    SimulatorError,
-)
+from capscope.errors import CapscopeError, ConversationRefused, ProblemError, SimulatorError
 from capscope.logic import Intent, State
 from capscope.problem.problem import (
     Action,
@@ -133,7 +127,7 @@ def pursue(
     except BaseException as error:
         if not is_exit(error):
             raise
-        raise AgentError(
+        raise ProblemError(
             f"the agent of {problem.name} tried to end the program for intent {intent} "
             f"({_described(error)}); the draw was not recorded, earlier ones are kept: let the "
             "agent raise an exception, or return None to stop"
@@ -169,12 +163,12 @@ def _told(problem: Problem, attempting: Attempting | None) -> tuple[int, str]:
     tokens = getattr(attempting, "llm_tokens", 0)
     transcript = getattr(attempting, "transcript", "")
     if type(tokens) is not int or not 0 <= tokens <= _MOST_TOKENS:
-        raise AgentError(
+        raise ProblemError(
             f"llm_tokens of an attempt of {problem.name} is {tokens!r:.60}, not a count; make it "
             "an int"
         )
     if not isinstance(transcript, str):
-        raise AgentError(
+        raise ProblemError(
             f"the transcript of an attempt of {problem.name} is {type(transcript).__name__}, not "
             "text; make it a str"
         )

@@ -24,8 +24,8 @@ from capscope.problem import Hazard, Problem
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.stats.sequential_test import SequentialTest
-from capscope.testing.claim import BoundedMean, ClaimEvidence, matching_states
-from capscope.testing.sequential_claim import SequentialClaim
+from capscope.testing.claim import BoundedMean, matching_states
+from capscope.testing.sequential_claim import run_until_decided, when_text
 from capscope.wording import counted
 
 __all__ = ["assert_capability", "assert_never", "assert_no_loss", "assert_no_side_effect"]
@@ -69,18 +69,20 @@ def assert_capability(
     """
     __tracebackhide__ = True
     _check("at_least", at_least, confidence)
+    conditions = _literals(when)
     if isinstance(model, Problem):
-        asked = capability if isinstance(capability, Intent) else Intent.parse(capability)
+        intent = capability if isinstance(capability, Intent) else Intent.parse(capability)
         test = SequentialTest(at_least - margin, at_least + margin, 1 - confidence)
-        _fail(SequentialClaim(model, asked, _literals(when), test, seed).failure())
+        _fail(run_until_decided(model, intent, conditions, test, seed))
         return
     graph = _graph_of(model)
-    intent, conditions = graph.resolve_capability(capability), _literals(when)
-    evidence = ClaimEvidence(graph.vocabulary, matching_states(graph, intent, conditions, intent))
+    intent = graph.resolve_capability(capability)
+    states = matching_states(graph, intent, conditions, intent)
+    subject = f"{intent}{when_text(conditions)}"
     claim = BoundedMean(
-        f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True
+        subject, "achieved it", at_least, confidence, True, graph.vocabulary, states
     )
-    _fail(claim.failure(evidence, in_every_state=in_every_state))
+    _fail(claim.failure(in_every_state=in_every_state))
 
 
 def assert_no_side_effect(
@@ -115,15 +117,18 @@ def assert_no_side_effect(
     matching = matching_states(graph, intent, conditions, Intent.of([unwanted]))
     holds = intent.test(graph.vocabulary)
     open_states = [one for one in matching if not holds(one.state)]
-    evidence = ClaimEvidence(
-        graph.vocabulary,
-        states=tuple(one for one in open_states if not one.dead_end),
-        held=tuple(one for one in matching if holds(one.state)),
-        dead_ends=tuple(one for one in open_states if one.dead_end),
+    alive = [one for one in open_states if not one.dead_end]
+    excluded = {
+        "the intent held there already": [one for one in matching if holds(one.state)],
+        "dead ends, where nothing ever changed, whatever was asked": [
+            one for one in open_states if one.dead_end
+        ],
+    }
+    subject = f"{unwanted} as a side effect of {intent}{when_text(conditions)}"
+    claim = BoundedMean(
+        subject, "caused it", at_most, confidence, False, graph.vocabulary, alive, excluded
     )
-    subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
-    claim = BoundedMean(subject, "caused it", at_most, confidence, above=False)
-    _fail(claim.failure(evidence))
+    _fail(claim.failure())
 
 
 def assert_no_loss(
@@ -234,10 +239,6 @@ def _literals(when: When) -> tuple[Literal, ...]:
                 f"the condition {intent} has an `or`; make one assertion for each alternative"
             )
     return tuple(literal for intent in intents for literal in intent.literals)
-
-
-def _when(conditions: Sequence[Literal]) -> str:
-    return f" when {' and '.join(map(str, conditions))}" if conditions else ""
 
 
 def _check(name: str, bound: float, confidence: float) -> None:

@@ -1,8 +1,8 @@
 """A claim about a mean over states: the evidence for it, and why it fails."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from capscope.logic import Effect, Intent, Literal, State, Vocabulary
 from capscope.model import StateGraph
@@ -10,7 +10,7 @@ from capscope.model.state_graph import StateNode, constant_atoms
 from capscope.stats import mean_bounds
 from capscope.stats.mean_bounds import Counts, log_score, misses
 from capscope.stats.partial_pooling import mean_probability
-from capscope.wording import counted
+from capscope.wording import counted, first_few
 
 _MOST_STATES = 5
 _MOST_OUTCOMES = 3
@@ -31,23 +31,6 @@ class StateDraws:
     def share(self) -> float:
         """The fraction of hits; 2 without draws, so that such states are sorted last."""
         return self.hits / self.draws if self.draws else 2.0
-
-
-@dataclass(frozen=True)
-class ClaimEvidence:
-    """All states that an assertion is about."""
-
-    vocabulary: Vocabulary
-    states: tuple[StateDraws, ...]
-    held: tuple[StateDraws, ...] = ()
-    """States that were excluded because the intent held already."""
-    dead_ends: tuple[StateDraws, ...] = ()
-    """States that were excluded because they are dead ends."""
-
-    @property
-    def tried(self) -> tuple[StateDraws, ...]:
-        """The states with draws."""
-        return tuple(state for state in self.states if state.draws)
 
 
 def matching_states(
@@ -88,26 +71,28 @@ class BoundedMean:
     bound: float
     confidence: float
     above: bool
+    vocabulary: Vocabulary
+    states: Sequence[StateDraws]
+    """The states that the claim is about."""
+    excluded: Mapping[str, Sequence[StateDraws]] = field(default_factory=dict)
+    """Other states in which the condition holds, by the reason for leaving them out."""
 
-    def failure(self, evidence: ClaimEvidence, *, in_every_state: bool = False) -> list[str]:
+    def failure(self, *, in_every_state: bool = False) -> list[str]:
         """Return the lines of the message; none if the evidence supports the claim."""
-        if not evidence.states:
-            return [self._headline("no state that was seen matches"), *_excluded(evidence)]
+        tried = [state for state in self.states if state.draws]
+        if not self.states:
+            return [self._headline("no state that was seen matches"), *self._exclusions()]
         if in_every_state:
-            failing = [state for state in evidence.states if not self._reached([state], self.above)]
+            failing = [state for state in self.states if not self._reached([state], self.above)]
             if not failing:
                 return []
-            of = f"in {len(failing):,} of {counted(len(evidence.states), 'state')}"
+            of = f"in {len(failing):,} of {counted(len(self.states), 'state')}"
             ranked = sorted(failing, key=lambda state: (state.share, -state.draws))
-            lines = [f"  {self._judgement([s])}: {_state(s, evidence)}" for s in ranked]
+            lines = [f"  {self._judgement([s])}: {self._state(s)}" for s in ranked]
             return [self._headline(f"not shown {of}"), *_shortened(lines)]
-        if self._reached(evidence.tried, self.above):
+        if self._reached(tried, self.above):
             return []
-        return [
-            self._headline("not shown"),
-            f"  {self._judgement(evidence.tried)}",
-            *self._context(evidence),
-        ]
+        return [self._headline("not shown"), f"  {self._judgement(tried)}", *self._context(tried)]
 
     def _headline(self, verdict: str) -> str:
         bound = f"at {'least' if self.above else 'most'} {self.bound:g}"
@@ -128,12 +113,12 @@ class BoundedMean:
         high = mean_bounds.upper_bound(counts, self.confidence)
         hits, draws = map(sum, zip(*counts, strict=True))
         drawn = f"{hits:,} of {counted(draws, 'execution')} {self.hit}"
-        share = f"{_mean(counts):.3g}, between {low:.3g} and {high:.3g}"
-        numbers = f"{drawn}: {share} (either bound with that confidence)"
+        share = f"{_mean(counts):.3g}, between {low:.3g} and {high:.3g} (either bound with that"
+        numbers = f"{drawn}: {share} confidence)"
         if len(counts) > 1:
             numbers = (
-                f"a mean of {share} (either bound with that confidence), over "
-                f"{len(counts):,} states with equal weights; {drawn}"
+                f"a mean of {share} confidence), over {len(counts):,} states with equal weights; "
+                f"{drawn}"
             )
         if self._reached(tried, not self.above):
             return f"evidence against it: {numbers}"
@@ -151,63 +136,53 @@ class BoundedMean:
         drawn = f"about {counted(more, 'more execution')} like these would show it"
         return f"; {drawn} (`capscope assess --until settled --min-draws N` makes more)"
 
-    def _doubt(self, draws: StateDraws) -> tuple[float, int]:
+    def _context(self, tried: Sequence[StateDraws]) -> Iterator[str]:
+        untried = len(self.states) - len(tried)
+        also = f"; {untried:,} more matching were seen and never tried" if untried else ""
+        yield f"  in {counted(len(tried), 'matching state')}{also}"
+        yield from self._exclusions()
+        alive = [state for state in tried if not state.dead_end]
+        number = len(tried) - len(alive)
+        if number and alive:  # in the claim they count, in a report they do not
+            dead = "one is a dead end" if number == 1 else f"{number:,} are dead ends"
+            yield (
+                f"  {dead}, where nothing ever changed, whatever was asked: the mean is "
+                f"{_mean(_counts(alive)):.3g} elsewhere, as in the report; use `when` to claim "
+                "only that"
+            )
+        if tried:
+            yield "  state by state, the worst first:"
+            yield from _shortened(
+                [
+                    f"    {state.hits:,} of {state.draws:,}: {self._state(state)}"
+                    for state in sorted(tried, key=self._support)
+                ]
+            )
+
+    def _support(self, draws: StateDraws) -> tuple[float, int]:
         """Rank states: first those most against the claim, last those most in favor of it."""
         success = draws.share if self.above else 1 - draws.share
         return success, draws.draws if success == 1 else -draws.draws
 
-    def _context(self, evidence: ClaimEvidence) -> Iterator[str]:
-        untried = len(evidence.states) - len(evidence.tried)
-        also = f"; {untried:,} more matching were seen and never tried" if untried else ""
-        yield f"  in {counted(len(evidence.tried), 'matching state')}{also}"
-        yield from _excluded(evidence)
-        yield from _dead_ends(evidence)
-        worst = sorted(evidence.tried, key=self._doubt)
-        if worst:
-            yield "  state by state, the worst first:"
-            yield from _shortened(
-                [f"    {s.hits:,} of {s.draws:,}: {_state(s, evidence)}" for s in worst]
-            )
+    def _exclusions(self) -> Iterator[str]:
+        for why, states in self.excluded.items():
+            drawn = [state.draws for state in states if state.draws]
+            if drawn:
+                where = f"{counted(sum(drawn), 'execution')} in {counted(len(drawn), 'state')}"
+                yield f"  excluded: {where} ({why})"
 
-
-def _excluded(evidence: ClaimEvidence) -> Iterator[str]:
-    for states, why in (
-        (evidence.held, "the intent held there already"),
-        (evidence.dead_ends, "dead ends, where nothing ever changed, whatever was asked"),
-    ):
-        drawn = [state.draws for state in states if state.draws]
-        if drawn:
-            where = f"{counted(sum(drawn), 'execution')} in {counted(len(drawn), 'state')}"
-            yield f"  excluded: {where} ({why})"
-
-
-def _dead_ends(evidence: ClaimEvidence) -> Iterator[str]:
-    """Give the mean without dead ends, as in a report; in the claim they count."""
-    alive = [state for state in evidence.tried if not state.dead_end]
-    number = len(evidence.tried) - len(alive)
-    if number and alive:
-        mean = _mean(_counts(alive))
-        dead = "one is a dead end" if number == 1 else f"{number:,} are dead ends"
-        yield (
-            f"  {dead}, where nothing ever changed, whatever was asked: the mean is {mean:.3g} "
-            "elsewhere, as in the report; use `when` to claim only that"
-        )
-
-
-def _state(draws: StateDraws, evidence: ClaimEvidence) -> str:
-    """Describe a state by the atoms that distinguish it, and by what happened in it."""
-    vocabulary = evidence.vocabulary
-    constant = constant_atoms([other.state for other in evidence.states])
-    shown = vocabulary.holding(draws.state & ~constant)
-    atoms = ", ".join(map(str, shown)) or "none of the others' atoms"
-    outcomes = [
-        f"{', '.join(map(str, effect.literals(vocabulary))) or 'nothing changes'} ×{count:,}"
-        for effect, count in draws.outcomes[:_MOST_OUTCOMES]
-    ]
-    more = ["…"] if len(draws.outcomes) > _MOST_OUTCOMES else []
-    return f"{atoms} → {'; '.join([*outcomes, *more]) or 'never tried'}"
+    def _state(self, draws: StateDraws) -> str:
+        """Describe a state by the atoms that distinguish it, and by what happened in it."""
+        constant = constant_atoms([other.state for other in self.states])
+        shown = self.vocabulary.holding(draws.state & ~constant)
+        atoms = ", ".join(map(str, shown)) or "none of the others' atoms"
+        outcomes = [
+            f"{', '.join(map(str, effect.literals(self.vocabulary))) or 'nothing changes'} ×{n:,}"
+            for effect, n in draws.outcomes[:_MOST_OUTCOMES]
+        ]
+        more = ["…"] if len(draws.outcomes) > _MOST_OUTCOMES else []
+        return f"{atoms} → {'; '.join([*outcomes, *more]) or 'never tried'}"
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    hidden = len(lines) - _MOST_STATES
-    return [*lines[:_MOST_STATES], f"    and {hidden:,} more"] if hidden > 1 else [*lines]
+    return first_few(lines, _MOST_STATES, "    and {:,} more")

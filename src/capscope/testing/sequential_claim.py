@@ -7,15 +7,15 @@ limits how many executions all tests together, and one test, may make; without i
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
 from capscope.errors import CapscopeError
 from capscope.logic import Effect, Intent, Literal
-from capscope.problem import Attempt, Problem
+from capscope.problem import Problem
 from capscope.problem.attempt import Position, only_by_itself, pursue
 from capscope.seeds import child_seed
 from capscope.stats.sequential_test import SequentialTest
@@ -61,87 +61,82 @@ class ExecutionBudget:
 ExecutionBudget.current = ExecutionBudget()
 
 
-@dataclass(frozen=True)
-class SequentialClaim:
-    """That an agent achieves an intent, asked for after a reset."""
+def when_text(conditions: Sequence[Literal]) -> str:
+    """Return the condition of a claim, as it is written after its subject."""
+    return f" when {' and '.join(map(str, conditions))}" if conditions else ""
 
-    problem: Problem
-    intent: Intent
-    when: Sequence[Literal]
-    test: SequentialTest
-    seed: int = 0
 
-    @property
-    def cost(self) -> str:
-        """How many executions the test takes, in words."""
-        test = self.test
-        usual = max(test.expected_draws(test.high), test.expected_draws(test.low))
-        return f"about {usual:.0f} executions if it is clear, at most {test.most_draws}"
+@only_by_itself()
+def run_until_decided(
+    problem: Problem, intent: Intent, when: Sequence[Literal], test: SequentialTest, seed: int
+) -> list[str]:
+    """Run an agent until it is decided whether it achieves an intent; return why it does not.
 
-    @only_by_itself()
-    def failure(self) -> list[str]:
-        """Run the agent until the claim is decided; return why it fails, nothing if it holds."""
-        achieved = made = 0
-        outcomes: Counter[str] = Counter()
-        failures: Counter[str] = Counter()
-        vocabulary = self.problem.vocabulary
-        for start, seed in self._starts():
-            if not ExecutionBudget.current.spend():
-                return [
-                    self._headline("undecided"),
-                    f"  the budget of executions is spent: {achieved} of {made} achieved it; this "
-                    f"test takes {self.cost}",
-                ]
-            attempt, end = pursue(self.problem, self.intent, start, seed)
-            held = self.intent.holds(end.state, vocabulary)
-            achieved, made = achieved + held, made + 1
-            changes = Effect.between(start.state, end.state).literals(vocabulary)
-            said = ", ".join(map(str, changes)) or "nothing changed"
-            outcomes[f"{'achieved' if held else 'not achieved'}: {said}"] += 1
-            if not held:
-                failures[_ending(attempt)] += 1
-            verdict = self.test.verdict(achieved, made)
-            if verdict is not None:
-                break
-        if verdict:
-            return []
-        return [
-            self._headline("not shown"),
-            f"  {achieved} of {counted(made, 'execution')} achieved it",
-            *(f"    {n} × {text}" for text, n in outcomes.most_common(_MOST_SHOWN)),
-            *(f"  failed by: {n} × {text}" for text, n in failures.most_common(_MOST_SHOWN)),
-            f"  the last execution has seed {seed}",
-        ]
+    Args:
+        problem: The agent and its world.
+        intent: What is asked for after each reset.
+        when: The literals that hold in the starts that count.
+        test: Decides after each execution.
+        seed: Seeds resets and executions.
 
-    def _headline(self, verdict: str) -> str:
-        when = f" when {' and '.join(map(str, self.when))}" if self.when else ""
-        test = self.test
-        return (
-            f"{self.intent}{when}: {verdict} (decides between at least {test.high:g} and at most "
-            f"{test.low:g}, each wrong in at most {test.error_rate:.0%})"
-        )
+    Returns:
+        The lines of the message; none if the claim holds.
+    """
+    claim = f"{intent}{when_text(when)}"
+    decides = (
+        f"(decides between at least {test.high:g} and at most {test.low:g}, each wrong in at most "
+        f"{test.error_rate:.0%})"
+    )
+    achieved = made = 0
+    outcomes: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for start, attempt_seed in _starts(problem, intent, when, seed):
+        if not ExecutionBudget.current.spend():
+            usual = max(test.expected_draws(test.high), test.expected_draws(test.low))
+            return [
+                f"{claim}: undecided {decides}",
+                f"  the budget of executions is spent: {achieved} of {made} achieved it; this test "
+                f"takes about {usual:.0f} executions if it is clear, at most {test.most_draws}",
+            ]
+        attempt, end = pursue(problem, intent, start, attempt_seed)
+        held = intent.holds(end.state, problem.vocabulary)
+        achieved, made = achieved + held, made + 1
+        changes = Effect.between(start.state, end.state).literals(problem.vocabulary)
+        said = ", ".join(map(str, changes)) or "nothing changed"
+        outcomes[f"{'achieved' if held else 'not achieved'}: {said}"] += 1
+        if not held:
+            failures[f"{attempt.ending}{': ' + attempt.detail if attempt.detail else ''}"] += 1
+        verdict = test.verdict(achieved, made)
+        if verdict is not None:
+            break
+    if verdict:
+        return []
+    return [
+        f"{claim}: not shown {decides}",
+        f"  {achieved} of {counted(made, 'execution')} achieved it",
+        *(f"    {n} × {text}" for text, n in outcomes.most_common(_MOST_SHOWN)),
+        *(f"  failed by: {n} × {text}" for text, n in failures.most_common(_MOST_SHOWN)),
+        f"  the last execution has seed {attempt_seed}",
+    ]
 
-    def _starts(self) -> Iterator[tuple[Position, int]]:
-        """Yield the positions of resets in which the claim is open, and the seeds of attempts."""
-        problem, useless = self.problem, 0
-        holds = problem.vocabulary.test(self.when)
-        number = 0
-        while useless < _MOST_RESETS:
-            place = child_seed(self.seed, number)
-            number += 1
-            observation = problem.simulator.reset(child_seed(place, 0))
-            state = problem.abstraction(observation)
-            if not holds(state) or self.intent.holds(state, problem.vocabulary):
-                useless += 1
-                continue
+
+def _starts(
+    problem: Problem, intent: Intent, when: Sequence[Literal], seed: int
+) -> Iterator[tuple[Position, int]]:
+    """Yield the positions of resets in which the claim is open, and the seeds of attempts."""
+    holds, useless = problem.vocabulary.test(when), 0
+    for number in itertools.count():
+        place = child_seed(seed, number)
+        observation = problem.simulator.reset(child_seed(place, 0))
+        state = problem.abstraction(observation)
+        if holds(state) and not intent.holds(state, problem.vocabulary):
             useless = 0
             yield Position(observation, state), child_seed(place, 1)
-        raise CapscopeError(
-            f"{_MOST_RESETS} resets of {problem.name} never led to a state in which "
-            f"{' and '.join(map(str, self.when)) or 'nothing more'} holds and {self.intent} does "
-            "not; change the start of the problem, or judge a finished run"
-        )
-
-
-def _ending(attempt: Attempt) -> str:
-    return f"{attempt.ending}{': ' + attempt.detail if attempt.detail else ''}"
+            continue
+        useless += 1
+        if useless == _MOST_RESETS:
+            raise CapscopeError(
+                f"{_MOST_RESETS} resets of {problem.name} never led to a state in which "
+                f"{' and '.join(map(str, when)) or 'nothing more'} holds and {intent} does not; "
+                "change the start of the problem, or judge a finished run"
+            )

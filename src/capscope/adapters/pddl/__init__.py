@@ -46,7 +46,7 @@ def shipped_files(name: str) -> tuple[Path, Path]:
 
 
 def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
-    """Read and compile two files; raise `DomainFileError` with path and line for a mistake.
+    """Read and compile two files; raise `ProblemError` with path and line for a mistake.
 
     Args:
         domain_path: The domain.

@@ -24,7 +24,7 @@ from capscope.adapters.pddl.task import (
     OperatorOutcome,
     PddlTask,
 )
-from capscope.errors import DomainFileError, VocabularyError
+from capscope.errors import ProblemError, VocabularyError
 from capscope.logic import Atom, LiteralTest, Predicate, Vocabulary
 
 MOST_OPERATORS = 100_000
@@ -67,7 +67,7 @@ def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
     try:
         vocabulary = Vocabulary(predicates, objects, check.parents, related)
     except VocabularyError as error:
-        raise DomainFileError(f"{domain_path}: {error}") from error
+        raise ProblemError(f"{domain_path}: {error}") from error
     grounder = _Grounder(vocabulary, frozenset(dynamic), initial, domain_path)
     return PddlTask(
         name=str(problem.name),

@@ -21,7 +21,7 @@ from plado import pddl
 from plado.parser.parser import LookaheadStreamer, UnexpectedEndOfFile, parse_domain, parse_problem
 from plado.parser.tokenizer import Category, tokenize
 
-from capscope.errors import DomainFileError
+from capscope.errors import ProblemError
 from capscope.logic.vocabulary import TYPE_ROOT
 
 SUPPORTED_REQUIREMENTS = frozenset(
@@ -64,9 +64,9 @@ class TextWithLine(str):
 
 
 def fail(path: Path, where: object, what: str, remedy: str) -> NoReturn:
-    """Raise a `DomainFileError` for a line, given as a number or as a `TextWithLine`."""
+    """Raise a `ProblemError` for a line, given as a number or as a `TextWithLine`."""
     line = where if isinstance(where, int) else getattr(where, "line", 1)
-    raise DomainFileError(f"{path}:{line}: {what}; {remedy}")
+    raise ProblemError(f"{path}:{line}: {what}; {remedy}")
 
 
 def read_domain(path: Path) -> Any:
@@ -102,13 +102,13 @@ def _read(path: Path, parse: Any, shape: str) -> Any:
 def _text(path: Path) -> str:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise DomainFileError(f"{path}: cannot be read (not a regular file); check the path")
+            raise ProblemError(f"{path}: cannot be read (not a regular file); check the path")
         if path.stat().st_size > _LARGEST_FILE:
             fail(path, 1, f"the file has more than {_LARGEST_FILE:,} bytes", "make it smaller")
         data = path.read_bytes()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise DomainFileError(f"{path}: cannot be read ({reason}); check the path") from error
+        raise ProblemError(f"{path}: cannot be read ({reason}); check the path") from error
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

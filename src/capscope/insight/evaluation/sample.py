@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from capscope.assessment.workers import Workers
-from capscope.errors import RunError, SampleError
+from capscope.errors import RunError
 from capscope.insight.evaluation.reference import Reference, columns_of
 from capscope.journal.execution_table import Transition
 from capscope.journal.run_directory import refuse_links, write_atomically
@@ -138,7 +138,7 @@ def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / recipe.file_name, archive.getvalue())
     except (OSError, RunError) as error:
-        raise SampleError(f"cannot keep the evaluation dataset in {folder}: {error}") from error
+        raise RunError(f"cannot keep the evaluation dataset in {folder}: {error}") from error
 
 
 def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
@@ -146,16 +146,16 @@ def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
     path = folder / recipe.file_name
     try:
         if path.exists() and not path.is_file():  # opening a pipe would wait forever
-            raise SampleError(f"cannot read {path}: it is not a regular file; delete it")
+            raise RunError(f"cannot read {path}: it is not a regular file; delete it")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return _understood(archive, recipe)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SampleError(f"cannot read {path}: {error.strerror or error}") from error
+        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
     except _BROKEN as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise SampleError(
+        raise RunError(
             f"{path} is damaged or not an evaluation dataset of this capscope ({reason}); delete "
             "it, or build it again with --rebuild"
         ) from error
@@ -237,7 +237,7 @@ def build(
                 next_save = clock() + max(SECONDS_BETWEEN_SAVES, 10 * (clock() - now))
     except BaseException:
         if consistent:
-            with suppress(SampleError):
+            with suppress(RunError):
                 saved()
         raise
     return saved()

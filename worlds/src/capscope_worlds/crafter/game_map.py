@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from capscope.errors import LayoutError
+from capscope.errors import ProblemError
 
 SIGNS = {
     ".": "grass", "T": "tree", "W": "water", "S": "stone", "C": "coal", "I": "iron",
@@ -66,12 +66,12 @@ def shipped_maps() -> dict[str, Path]:
 
 
 def read_map(path: str | Path) -> GameMap:
-    """Read a map; raise `LayoutError` with the line of a mistake."""
+    """Read a map; raise `ProblemError` with the line of a mistake."""
     path = Path(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise LayoutError(f"{path} cannot be read as text: {error}") from error
+        raise ProblemError(f"{path} cannot be read as text: {error}") from error
     rows: list[tuple[str, ...]] = []
     player: tuple[tuple[int, int], tuple[int, int]] | None = None
     for number, line in enumerate(lines, start=1):
@@ -81,19 +81,19 @@ def read_map(path: str | Path) -> GameMap:
         for x, sign in enumerate(signs):
             if sign in FACINGS:
                 if player is not None:
-                    raise LayoutError(f"{path}:{number}: a second player; keep one of them")
+                    raise ProblemError(f"{path}:{number}: a second player; keep one of them")
                 player = (x, len(rows)), FACINGS[sign]
             elif sign not in SIGNS:
                 known = " ".join((*SIGNS, *FACINGS))
-                raise LayoutError(f"{path}:{number}: unknown cell {sign!r}; use one of {known}")
+                raise ProblemError(f"{path}:{number}: unknown cell {sign!r}; use one of {known}")
         rows.append(tuple(SIGNS.get(sign, "grass") for sign in signs))
         if len(rows[-1]) != len(rows[0]):
             what = f"this row has {len(rows[-1])} cells and the first has {len(rows[0])}"
-            raise LayoutError(f"{path}:{number}: {what}; make all rows the same length")
+            raise ProblemError(f"{path}:{number}: {what}; make all rows the same length")
     size = (len(rows), len(rows[0]) if rows else 0)
     if min(size) < _LEAST_CELLS or max(size) > MOST_CELLS:
         bounds = f"use {_LEAST_CELLS} to {MOST_CELLS} rows and columns"
-        raise LayoutError(f"{path}: the map is {size[0]} by {size[1]} cells; {bounds}")
+        raise ProblemError(f"{path}: the map is {size[0]} by {size[1]} cells; {bounds}")
     if player is None:
-        raise LayoutError(f"{path}: the map has no player; write one of {' '.join(FACINGS)}")
+        raise ProblemError(f"{path}: the map has no player; write one of {' '.join(FACINGS)}")
     return GameMap(path.stem, tuple(rows), *player)

@@ -31,7 +31,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from capscope.errors import LayoutError
+from capscope.errors import ProblemError
 
 FLOOR, WALL, LAVA = ".", "W", "L"
 FACINGS = ("east", "south", "west", "north")
@@ -177,17 +177,17 @@ class _File(NamedTuple):
     sections: Mapping[str, _Rows]
 
     def fail(self, where: _Word, what: str, remedy: str) -> NoReturn:
-        """Raise a `LayoutError` at a word."""
-        raise LayoutError(f"{self.path}:{where.line}:{where.column}: {what}; {remedy}")
+        """Raise a `ProblemError` at a word."""
+        raise ProblemError(f"{self.path}:{where.line}:{where.column}: {what}; {remedy}")
 
 
 def read_layout(path: str | Path) -> Layout:
-    """Read a layout file; raise `LayoutError` with line and column for a mistake."""
+    """Read a layout file; raise `ProblemError` with line and column for a mistake."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise LayoutError(f"{path} cannot be read as text: {error}") from error
+        raise ProblemError(f"{path} cannot be read as text: {error}") from error
     file = _divided(path, text)
     grid = file.sections["grid"]
     _check_shape(file, grid)
