@@ -25,8 +25,7 @@ def commands(
     command = command or typer.main.get_command(make_app())
     inner_commands = getattr(command, "commands", {})
     if command.params or not inner_commands:
-        # `bench` is a placeholder that its context replaces by the command of the experiments.
-        yield name, command.make_context(name, [], resilient_parsing=True).command
+        yield name, command
     for word, inner in inner_commands.items():
         yield from commands(inner, f"{name} {word}")
 

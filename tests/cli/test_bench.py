@@ -29,9 +29,9 @@ def test_outside_a_clone_the_help_says_what_is_needed(capscope):
 def test_in_a_clone_help_and_mistakes_are_those_of_the_experiments(capscope):
     done = capscope("bench", "--help")
     assert done.code == 0
-    assert done.out.startswith("Usage: capscope bench [OPTIONS] [suite]")
+    assert "capscope bench [OPTIONS] [suite]" in done.out.splitlines()[0]
     assert "--levels" in done.out
     done = capscope("bench", "--nonsense")
     assert done.code == 2
     assert "No such option: --nonsense" in done.err
-    assert "Try 'capscope bench --help' for help." in done.err
+    assert "capscope bench --help' for help." in done.err

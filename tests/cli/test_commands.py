@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from typing import Annotated
 
 import pytest
 import typer
@@ -82,6 +83,13 @@ def greet(name: str = "you") -> None:
     print_line(f"hello {name}")
 
 
+def shout(
+    loudness: Annotated[int, typer.Option(rich_help_panel="Voice")] = 1,
+    name: Annotated[str, typer.Option()] = "you",
+) -> None:
+    """Shout at somebody."""
+
+
 GROUP = typer.Typer(help="Some commands.")
 GROUP.command("greet")(greet)
 GROUP.command("other")(greet)
@@ -107,6 +115,17 @@ def test_a_function_of_another_package_is_a_command(capscope, declare):
     done = capscope("hello", "--name", "world")
     assert (done.code, done.out, done.err) == (0, "hello world\n", "said by a library\n")
     assert "hello" in capscope("--help").out
+
+
+def test_the_help_of_a_command_lists_arguments_options_and_then_groups_of_any_name(
+    capscope, declare
+):
+    declare(shout="shout")
+    shown = capscope("shout", "--help").out
+    assert shown.index("Options:") < shown.index("--name") < shown.index("Voice:")
+    assert shown.index("Voice:") < shown.index("--loudness")
+    shown = capscope("plan", "--help").out
+    assert shown.index("Arguments:") < shown.index("--goal") < shown.index("Budget:")
 
 
 def test_an_application_of_another_package_is_a_group_of_commands(capscope, declare):

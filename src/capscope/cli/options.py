@@ -130,12 +130,10 @@ class GroupedCommand(TyperCommand):
                 other = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 group = getattr(parameter, "rich_help_panel", None) or other
                 groups.setdefault(group, []).append(record)
-        for title in sorted(groups, key=list(_ORDER).index):
+        order = dict.fromkeys(("Arguments", "Options", *OptionGroup, *groups))
+        for title in filter(groups.get, order):
             with formatter.section(title):
                 formatter.write_dl(groups[title])
-
-
-_ORDER = ("Arguments", *OptionGroup, "Options")
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

@@ -243,7 +243,12 @@ Path = tuple[str, ...]
 def values(pattern: str) -> Callable[[Any], list[Any]]:
     """Return a function of the state: the values at a pattern, each once.
 
-    A step that a part of the state lacks leads nowhere.
+    Args:
+        pattern: Keys, indices, attributes or `*` (all), joined by dots. A step that a part of
+            the state lacks leads nowhere.
+
+    Returns:
+        A function that lists the values.
 
     >>> values("mails.*.id")({"mails": [{"id": 3}, {"id": 5}, {"id": 3}]})
     [3, 5]
