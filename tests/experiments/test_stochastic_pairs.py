@@ -1,6 +1,6 @@
 import pytest
 
-from capscope import assess
+from capscope import assess, load
 from capscope.insight.evaluation.reference import TrueModel, enumerate_truth
 from capscope.logic import Intent
 from capscope.problems import load_problem
@@ -59,3 +59,15 @@ def test_the_exhaustive_strategy_has_accurate_probabilities():
     assert found.pairs == 35
     assert found.close >= 0.95
     assert found.missing <= 0.01
+
+
+def test_the_adaptive_strategy_has_accurate_probabilities_when_its_audit_ends(tmp_path):
+    known = enumerate_truth(load_problem("tireworld").truth)
+    run = assess("tireworld", seed=0, run=tmp_path / "run")
+    found = fidelity(run.model, known)
+    assert found.pairs == 35
+    assert found.close >= 0.85  # without the draws of the audit and its peers, 0.37
+    again = load(run.path).model
+    for state in run.graph.nodes:
+        for intent in run.capabilities:
+            assert dict(run.model.predict(state, intent)) == dict(again.predict(state, intent))

@@ -1,10 +1,19 @@
+import math
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from capscope.logic import Effect, Vocabulary
+from capscope.logic import Effect, Predicate, Vocabulary
 from capscope.model import PairStats
-from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
+from capscope.model.outcome_types import (
+    _PEERS,
+    NO_CHANGE,
+    NOTHING,
+    OutcomeTypes,
+    _likeliest_strength,
+)
 
 WORDS = Vocabulary.of_atoms(["drive", "flat", "lost", "other"])
 DRIVE, FLAT, LOST, OTHER = (Effect(1 << i, 0) for i in range(4))
@@ -122,3 +131,57 @@ def test_a_type_allows_its_effects_and_nothing_only_if_that_was_drawn():
     assert types.allows(number, NO_CHANGE)
     assert types.allows(NOTHING, NO_CHANGE)
     assert not types.allows(NOTHING, DRIVE)
+
+
+# Two roads: each drive may end with a flat tire, and both change the same predicates.
+ROADS = Vocabulary(
+    [Predicate("at", ("place",)), Predicate("flat")], dict.fromkeys(["p1", "p2"], "place")
+)
+
+
+def odds_of_roads(*counts):
+    """Return the probability of a flat tire on each road, after (intact, flat) on each."""
+    types = OutcomeTypes(ROADS)
+    drawn = {}
+    for place, (intact, flat) in zip(("p1", "p2"), counts, strict=True):
+        arrived = ROADS.bit_of(f"at({place})")
+        effects = Effect(arrived, 0), Effect(arrived | ROADS.bit_of("flat()"), 0)
+        drawn[types.number(frozenset(effects))] = Counter(
+            dict(zip(effects, (intact, flat), strict=True))
+        )
+    types.estimate_odds(drawn)
+    return [types.odds[number][max(drawn[number])] for number in drawn]
+
+
+def test_a_type_with_few_draws_has_the_probabilities_of_peers_that_are_like_it():
+    assert odds_of_roads((20, 80), (1, 3)) == pytest.approx([0.8, 0.8], abs=0.02)
+
+
+def test_types_that_differ_keep_their_own_probabilities():
+    assert odds_of_roads((90, 10), (10, 90)) == pytest.approx([0.1, 0.9], abs=0.02)
+
+
+KINDS = ((("at", True),), (("at", True), ("flat", True)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=4))
+def test_the_strength_of_peers_is_the_one_that_predicts_each_type_from_the_others(counts):
+    types = [Counter(dict(zip(KINDS, pair, strict=True))) for pair in counts]
+    together = sum(types, Counter())
+
+    def naive(strength):
+        """Multiply the predicted probabilities of the draws of each type, one after the other."""
+        total = 0.0
+        for own in types:
+            others = {kind: together[kind] - own[kind] + 0.5 for kind in KINDS}
+            seen = {kind: strength * others[kind] / sum(others.values()) for kind in KINDS}
+            for kind in own.elements():
+                total += math.log(seen[kind] / sum(seen.values()))
+                seen[kind] += 1
+        return total
+
+    chosen = _likeliest_strength(types, together)
+    if len(together) < 2:
+        assert chosen == _PEERS[0]
+    else:
+        assert naive(chosen) == pytest.approx(max(map(naive, _PEERS)), abs=1e-6)

@@ -115,8 +115,8 @@ class RunFacts:
     def model(self) -> LearnedModel:
         """The learned model: what was seen, and what that makes likely of pairs never tried.
 
-        The model of an audited run is the one that was audited: the draws of the audit count only
-        for the pairs that they are about.
+        The model of an audited run is the one that was audited: the draws of the audit count for
+        probabilities and for the pairs that they are about, not for what else is held possible.
         """
         seed, audit = self.identity.seed, self.meta.audit
         if audit is None:
@@ -127,10 +127,11 @@ class RunFacts:
             graph.update(self.executions.first_queries(audit.since_query).transitions())
             return graph
 
-        if self._model is not None:
-            self._model.estimate_doubts_from(before_audit)
-            return self._model
-        model = LearnedModel.fitted(before_audit(), seed)
+        model = self._model
+        if model is None:
+            model = LearnedModel.fitted(before_audit(), seed)
+        else:
+            model.estimate_doubts_from(before_audit)
         model.follow(self.graph)
         return model
 

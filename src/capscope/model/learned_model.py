@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -300,10 +300,17 @@ class LearnedModel:
                 assert pair is not None, "only tried pairs have labels"
                 yield number, pair
 
-    def _estimate_odds(self) -> None:
+    def _estimate_odds(self, possible: Sequence[Collection[Effect]] = ()) -> None:
+        """Estimate the probabilities of each type; `possible` are the only outcomes of the first.
+
+        A type whose outcomes are given keeps them.
+        """
         drawn: dict[int, Counter[Effect]] = {}
         for number, pair in self._labeled():
             drawn.setdefault(number, Counter()).update(pair.counts)
+        for number, outcomes in enumerate(possible):
+            if number in drawn:
+                drawn[number] = Counter({effect: drawn[number][effect] for effect in outcomes})
         self.types.estimate_odds(drawn)
         self._poolings = None
 
@@ -356,11 +363,18 @@ class LearnedModel:
         return int(types[row]), 1.0 - float(belief[row])
 
     def follow(self, graph: StateGraph) -> None:
-        """Look tried pairs up in a larger graph; inferred predictions do not change."""
+        """Look tried pairs up in a larger graph, and estimate probabilities from all of it.
+
+        What is held possible in pairs that were never tried does not change.
+        """
         self.graph = graph
         self.__dict__.pop("_unseen", None)
         self._seen = 0
         self._see_new_states()
+        possible = [frozenset(odds) for odds in self.types.odds]
+        for capability, pairs in enumerate(self._tried_pairs()):
+            self._label(capability, pairs)
+        self._estimate_odds(possible)
 
     def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""

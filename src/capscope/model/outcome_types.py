@@ -29,7 +29,8 @@ Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""
 NO_CHANGE = Effect(0, 0)
 _BY_CHANCE = 0.05  # a pair of a type fails each time with at least this probability
-_PEERS = 10.0  # the probabilities of the peers count as this many draws
+_PEERS = 10.0, 1.0, 3.0, 30.0, 100.0, 300.0, 1000.0
+"""The probabilities of the peers count as one of these numbers of draws, the likeliest."""
 NOTHING = 0
 """The type of pairs in which nothing happens."""
 
@@ -105,30 +106,37 @@ class OutcomeTypes:
     def estimate_odds(self, drawn: Mapping[int, Counter[Effect]]) -> None:
         """Set the probabilities of each type from the counts of its effects and from its peers.
 
-        The peers of a type have effects of the same kinds. They count as a few draws.
+        The peers of a type have effects of the same kinds. The more alike types of these kinds are,
+        the more draws their common probabilities count as.
         """
         self.revision += 1
-        peers: dict[tuple[Kind, ...], Counter[Kind]] = {}
-        signatures = {
-            number: tuple(sorted(map(self.kind, self.effects[number]))) for number in drawn
-        }
-        for number, counts in drawn.items():
-            together = peers.setdefault(signatures[number], Counter())
-            for effect, times in counts.items():
-                together[self.kind(effect)] += times
-        for number, counts in drawn.items():
-            if number == NOTHING:
-                continue
-            together, total = peers[signatures[number]], counts.total()
-            effects = sorted(counts.keys() | self.effects[number])
-            # Two effects of one kind share what is known about the kind.
-            alike = Counter(map(self.kind, effects))
-            self.draws[number], self.peer_draws[number] = total, together.total()
-            expected = {
-                e: together[self.kind(e)] / alike[self.kind(e)] / together.total() for e in effects
-            }
-            scale = total + _PEERS * sum(expected.values())
-            self.odds[number] = {e: (counts[e] + _PEERS * expected[e]) / scale for e in effects}
+        peers: dict[tuple[Kind, ...], list[int]] = {}
+        for number in drawn:
+            if number != NOTHING:
+                signature = tuple(sorted(map(self.kind, self.effects[number])))
+                peers.setdefault(signature, []).append(number)
+        for alike in peers.values():
+            by_kind = {number: self._by_kind(drawn[number]) for number in alike}
+            together = sum(by_kind.values(), Counter())
+            strength = _likeliest_strength(list(by_kind.values()), together)
+            for number in alike:
+                counts = drawn[number]
+                self.draws[number], self.peer_draws[number] = counts.total(), together.total()
+                effects = sorted(counts.keys() | self.effects[number])
+                # Two effects of one kind share what is known about the kind.
+                of_kind = Counter(map(self.kind, effects))
+                prior = {
+                    e: strength * together[self.kind(e)] / of_kind[self.kind(e)] / together.total()
+                    for e in effects
+                }
+                scale = counts.total() + sum(prior.values())
+                self.odds[number] = {e: (counts[e] + prior[e]) / scale for e in effects}
+
+    def _by_kind(self, counts: Mapping[Effect, int]) -> Counter[Kind]:
+        by_kind: Counter[Kind] = Counter()
+        for effect, times in counts.items():
+            by_kind[self.kind(effect)] += times
+        return by_kind
 
     def allows(self, number: int, effect: Effect) -> bool:
         """Return whether a type has an effect among its outcomes."""
@@ -138,6 +146,25 @@ class OutcomeTypes:
         """Return the most likely effect of a type that changes something."""
         odds = self.odds[number]
         return max(sorted(self.effects[number]), key=lambda effect: odds.get(effect, 0.0))
+
+
+def _likeliest_strength(types: Sequence[Counter[Kind]], together: Counter[Kind]) -> float:
+    """Return as how many draws the common probabilities count best for each of several types.
+
+    Each type is predicted from the others: its own draws would agree with it in any case.
+    """
+    if len(together) < 2 or len(types) < 2:
+        return _PEERS[0]
+
+    def score(strength: float) -> float:
+        total = 0.0
+        for own in types:
+            others = [together[kind] - own[kind] + 0.5 for kind in together]
+            prior = [strength * share / sum(others) for share in others]
+            total += log_dirichlet([own[kind] for kind in together], prior)
+        return round(total, 9)
+
+    return max(_PEERS, key=score)
 
 
 _STRENGTHS = 10.0, 30.0, 100.0, 1000.0
