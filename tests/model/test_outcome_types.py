@@ -1,4 +1,5 @@
 import math
+import random
 from collections import Counter
 
 import pytest
@@ -13,6 +14,7 @@ from capscope.model.outcome_types import (
     NOTHING,
     OutcomeTypes,
     _likeliest_strength,
+    conditional_odds,
 )
 
 WORDS = Vocabulary.of_atoms(["drive", "flat", "lost", "other"])
@@ -185,3 +187,39 @@ def test_the_strength_of_peers_is_the_one_that_predicts_each_type_from_the_other
         assert chosen == _PEERS[0]
     else:
         assert naive(chosen) == pytest.approx(max(map(naive, _PEERS)), abs=1e-6)
+
+
+WET = Vocabulary.of_atoms(["wet", "lit", "cold", "there", "dirty"])
+CLEAN, DIRTY = (
+    Effect(WET.bit_of("there()"), 0),
+    Effect(WET.bit_of("there()") | WET.bit_of("dirty()"), 0),
+)
+
+
+def odds_by_state(rng, dirty, draws=40):
+    """Draw in eight states, wet or dry and so on; return the odds of dirt found in each."""
+    types = OutcomeTypes(WET)
+    number = types.number(frozenset([CLEAN, DIRTY]))
+    shown = []
+    for state in range(8):
+        hits = sum(rng.random() < dirty(state) for _ in range(draws))
+        shown.append((number, state, {CLEAN: draws - hits, DIRTY: hits}))
+    types.estimate_odds({number: sum((Counter(counts) for *_, counts in shown), Counter())})
+    odds_in = conditional_odds(types, shown, len(WET.atoms))
+    return [odds_in(number, state)[DIRTY] for state in range(8)]
+
+
+def test_probabilities_that_depend_on_an_atom_are_told_apart():
+    found = odds_by_state(random.Random(0), lambda state: 0.4 if state & 1 else 0.1)
+    assert found == pytest.approx([0.1, 0.4] * 4, abs=0.1)
+    assert len(set(found)) == 2
+
+
+def test_probabilities_that_depend_on_nothing_are_rarely_told_apart():
+    found = [odds_by_state(random.Random(seed), lambda state: 0.25) for seed in range(100)]
+    assert sum(len(set(odds)) > 1 for odds in found) <= 5
+
+
+def test_an_outcome_not_seen_under_a_condition_is_possible_there():
+    found = odds_by_state(random.Random(0), lambda state: 0.5 if state & 1 else 0.0)
+    assert 0 < found[0] < 0.02

@@ -34,7 +34,14 @@ from capscope.model.doubt import (
     unseen_outcomes,
 )
 from capscope.model.experts import Experts
-from capscope.model.outcome_types import NO_CHANGE, NOTHING, OddsPooling, OutcomeTypes, fit_poolings
+from capscope.model.outcome_types import (
+    NO_CHANGE,
+    NOTHING,
+    OddsPooling,
+    OutcomeTypes,
+    conditional_odds,
+    fit_poolings,
+)
 from capscope.model.state_graph import PairStats, StateGraph, StateMatrix
 from capscope.stats.arrays import Floats, Integers
 
@@ -313,6 +320,18 @@ class LearnedModel:
                 drawn[number] = Counter({effect: drawn[number][effect] for effect in outcomes})
         self.types.estimate_odds(drawn)
         self._poolings = None
+        self.__dict__.pop("_odds_in", None)
+
+    @cached_property
+    def _odds_in(self) -> Callable[[int, State], Mapping[Effect, float]]:
+        """The probabilities of a type in a state; conditions are found when first asked for."""
+        shown = (
+            (number, self.matrix.states[row], pair.counts)
+            for capability, labels in enumerate(self._labels)
+            for row, number in labels.items()
+            if (pair := self.graph.pair(self.matrix.states[row], capability)) is not None
+        )
+        return conditional_odds(self.types, shown, len(self.graph.vocabulary.atoms))
 
     def _pooling(self, number: int) -> OddsPooling:
         """Return how far the probabilities of a type count for its pairs; fitted on first use."""
@@ -428,7 +447,7 @@ class LearnedModel:
         if disagreement > _UNKNOWN:
             return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
         return LearnedPrediction(
-            _applied(self.types.odds[number], state),
+            _applied(self._odds_in(number, state), state),
             Provenance.INFERRED,
             lambda: self._calibration(index, number != NOTHING, disagreement),
             support,
@@ -436,7 +455,7 @@ class LearnedModel:
 
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
         number = self._type_of(capability, self.matrix.add(state), pair)
-        odds = self._pooling(number).odds_of(pair.counts, self.types.odds[number])
+        odds = self._pooling(number).odds_of(pair.counts, self._odds_in(number, state))
         return LearnedPrediction(
             _applied(odds, state),
             Provenance.TRIED,

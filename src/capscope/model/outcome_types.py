@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from capscope.logic import Effect, Vocabulary
+from capscope.logic import Effect, State, Vocabulary
+from capscope.logic.shortest_condition import bit_matrix
+from capscope.model.rules import classify, leaves
 from capscope.model.state_graph import PairStats
 from capscope.stats.betting import log_dirichlet, log_dirichlet_mixture
+from capscope.stats.error_budget import ERROR_RATE
 
 Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""
@@ -113,10 +116,9 @@ class OutcomeTypes:
         peers: dict[tuple[Kind, ...], list[int]] = {}
         for number in drawn:
             if number != NOTHING:
-                signature = tuple(sorted(map(self.kind, self.effects[number])))
-                peers.setdefault(signature, []).append(number)
+                peers.setdefault(self.signature(number), []).append(number)
         for alike in peers.values():
-            by_kind = {number: self._by_kind(drawn[number]) for number in alike}
+            by_kind = {number: self.by_kind(drawn[number]) for number in alike}
             together = sum(by_kind.values(), Counter())
             strength = _likeliest_strength(list(by_kind.values()), together)
             for number in alike:
@@ -132,7 +134,12 @@ class OutcomeTypes:
                 scale = counts.total() + sum(prior.values())
                 self.odds[number] = {e: (counts[e] + prior[e]) / scale for e in effects}
 
-    def _by_kind(self, counts: Mapping[Effect, int]) -> Counter[Kind]:
+    def signature(self, number: int) -> tuple[Kind, ...]:
+        """Return what the effects of a type change; its peers have the same."""
+        return tuple(sorted(map(self.kind, self.effects[number])))
+
+    def by_kind(self, counts: Mapping[Effect, int]) -> Counter[Kind]:
+        """Add the counts of effects of the same kind."""
         by_kind: Counter[Kind] = Counter()
         for effect, times in counts.items():
             by_kind[self.kind(effect)] += times
@@ -167,6 +174,7 @@ def _likeliest_strength(types: Sequence[Counter[Kind]], together: Counter[Kind])
     return max(_PEERS, key=score)
 
 
+_LEAST_PRIOR = 0.5  # an outcome that was not seen under some condition is possible there
 _STRENGTHS = 10.0, 30.0, 100.0, 1000.0
 _ODD_ONES = 0.2, 0.05, 0.01
 EffectCounts = Mapping[Effect, int]
@@ -241,3 +249,53 @@ def _log_likelihoods(pairs: Iterable[EffectCounts], odds: Mapping[Effect, float]
     )
     shares = list(odds.values())
     return [pooling.log_likelihood(rows, shares) for pooling in GRID]
+
+
+def conditional_odds(
+    types: OutcomeTypes, shown: Iterable[tuple[int, State, EffectCounts]], width: int
+) -> Callable[[int, State], Mapping[Effect, float]]:
+    """Find the atoms on which the probabilities of types depend.
+
+    Peers are split together, where the evidence shows that their outcomes differ (`rules.leaves`).
+
+    Args:
+        types: The types, with the probabilities that they have on average.
+        shown: For each pair its type, its state and its draws.
+        width: The number of atoms.
+
+    Returns:
+        A function from a type and a state to the probabilities there; never 0 for an outcome.
+    """
+    rows: dict[tuple[Kind, ...], dict[State, Counter[Kind]]] = {}
+    for number, state, counts in shown:
+        if len(types.odds[number]) > 1:
+            states = rows.setdefault(types.signature(number), {})
+            states.setdefault(state, Counter()).update(types.by_kind(counts))
+    parts: dict[tuple[Kind, ...], list[tuple[list[State], Counter[Kind]]]] = {}
+    for signature, states in rows.items():
+        kinds = sorted(set().union(*states.values()))
+        order = sorted(states)
+        table = np.array([[states[state][kind] for kind in kinds] for state in order])
+        split = leaves(bit_matrix(order, width), table, ERROR_RATE / len(rows))
+        if len(split) > 1:
+            members = [[order[row] for row in leaf.tolist()] for leaf in split]
+            parts[signature] = [(m, sum((states[x] for x in m), Counter())) for m in members]
+    known: dict[tuple[tuple[Kind, ...], State], int] = {}
+
+    def odds_in(number: int, state: State) -> Mapping[Effect, float]:
+        average, signature = types.odds[number], types.signature(number)
+        if signature not in parts:
+            return average
+        if (signature, state) not in known:
+            members = [states for states, _ in parts[signature]]
+            known[signature, state] = classify([state], members, width)[0]
+        _, drawn = parts[signature][known[signature, state]]
+        of_kind = Counter(map(types.kind, average))
+        odds = {
+            effect: _LEAST_PRIOR * share + drawn[types.kind(effect)] / of_kind[types.kind(effect)]
+            for effect, share in average.items()
+        }
+        whole = sum(odds.values())
+        return {effect: share / whole for effect, share in odds.items()}
+
+    return odds_in
