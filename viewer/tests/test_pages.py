@@ -19,6 +19,8 @@ from support.small_runs import DARK, draw, execution, small_run
 from support.toy_worlds import slippery_board
 from support.view_client import asked, eventually, request
 
+pytest_plugins = ["support.view_server"]
+
 SAID = execution(0, 0, 1, llm_tokens=9, detail="a <b>detail</b>", transcript="user: <i>hello</i>")
 QUERIES = [
     [draw((0, 0, 1))],

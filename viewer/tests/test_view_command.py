@@ -9,9 +9,12 @@ from importlib import metadata
 import pytest
 
 from capscope import load
+from support import command_line
 from support.processes import SECONDS, started
 from support.small_runs import draw, small_run
 from support.view_client import asked, eventually, request
+
+capscope, refusal = command_line.capscope, command_line.refusal  # fixtures
 
 COMMAND = [sys.executable, "-m", "capscope"]
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -1,13 +1,10 @@
-"""A server of the local page, on a free port of this machine, and the command line."""
+"""A server of the local page on a free port: `pytest_plugins = ["support.view_server"]`."""
 
 from contextlib import ExitStack
 
 import pytest
 
 from capscope_view.server import serving
-from support.command_line import capscope, refusal
-
-__all__ = ["capscope", "refusal"]
 
 
 @pytest.fixture
