@@ -22,7 +22,7 @@ from capscope.assessment.time_limit import (
 )
 from capscope.journal.run_meta import StopReason
 from support.processes import SECONDS
-from support.toy_worlds import slippery_board
+from support.toy_worlds import Board, board_problem, slippery_board
 
 NEVER_ENDS = Settings(patience=10**6)
 
@@ -167,9 +167,16 @@ def test_pictures_end_when_half_of_the_time_is_over(monkeypatch):
 
 
 def test_a_run_ends_within_its_seconds_with_its_report(tmp_path):
+    class SlowBoard(Board):
+        """Leaves little to report, so that a busy machine has the time for it."""
+
+        def step(self, action):
+            time.sleep(0.002)
+            return super().step(action)
+
     begun = time.monotonic()
     run = assess(
-        slippery_board(),
+        board_problem(SlowBoard(slip=0.3)),
         strategy="random",
         settings=NEVER_ENDS,
         budget=Budget(seconds=6.0),
