@@ -130,7 +130,7 @@ _KITCHEN: Mapping[str, Budget] = dict.fromkeys(
 _TABLE: Mapping[str, Budget] = dict.fromkeys(
     ("adaptive", "mcqs-s", "random"), Budget(simulator_steps=2_500)
 )
-"""A step is a skill. The adaptive strategy makes fewer than 3,000 executions of so many. `mcqs-e`
+"""A step is a skill. The adaptive strategy makes fewer than 3,000 executions with them. `mcqs-e`
 is left out: requests have many outcomes, and the search for a single query takes minutes."""
 _LANGUAGE: Mapping[str, Budget] = {"adaptive": Budget(executions=200)}
 """For findings about an agent that asks a language model."""

@@ -61,7 +61,7 @@ class FarSide:
         self._say = say
 
     def serve(self) -> None:
-        """Do the work that comes, until nobody listens anymore."""
+        """Do the work that arrives until the connection closes."""
         while True:
             try:
                 reply = _DONE, self._received()(self)

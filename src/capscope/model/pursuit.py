@@ -1,8 +1,8 @@
 """The behaviour of an agent that pursues its intents.
 
 Behaviours seen under any capability are what the agent can do. If it heads for its intent, it does
-the behaviour with which a shortest way to the intent begins, over the states seen and a margin of
-states that behaviours are expected to lead to. Of several shortest ways it takes the one it
+the behaviour with which a shortest path to the intent begins, over the states seen and a margin of
+states that behaviours are expected to lead to. Of several shortest paths it takes the one it
 preferred before. `LearnedModel` believes this expert as far as its predictions came true.
 
 **When a behaviour is possible.** What it deletes holds, and what it adds does not. An atom that

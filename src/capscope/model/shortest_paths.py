@@ -186,7 +186,7 @@ def ties_of(
 def first_steps(edges: Edges, distance: Floats, rank: Floats, nothing: int) -> Integers:
     """Return the type of the first step to each intent from each row that has edges.
 
-    Of several shortest ways the one of the highest rank, of those the first type; `nothing` if no
+    Of several shortest paths the one of the highest rank, of those the first type; `nothing` if no
     way is known.
     """
     known = by_row(distance)

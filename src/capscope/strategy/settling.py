@@ -107,7 +107,7 @@ class MissBound:
 
 @lru_cache(maxsize=65536)
 def _unseen(count: int, total: int, draws: int) -> float:
-    """Return E[(1−q)^draws] after so many sightings, for q ~ Beta(count + ½, total − count + ½)."""
+    """Return E[(1−q)^draws] after `count` sightings, for q ~ Beta(count + ½, total − count + ½)."""
     b, whole = total - count + 0.5, total + 1.0
     return exp(lgamma(b + draws) - lgamma(b) + lgamma(whole) - lgamma(whole + draws))
 
