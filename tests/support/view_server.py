@@ -1,4 +1,4 @@
-"""A server of the local page on a free port: `pytest_plugins = ["support.view_server"]`."""
+"""A server of the local page, on a free port of this machine."""
 
 from contextlib import ExitStack
 

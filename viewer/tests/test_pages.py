@@ -15,11 +15,12 @@ from capscope.errors import CapscopeError
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.journal import Journal
 from capscope_view.runs import LiveReports, RenderedReport
+from support import view_server
 from support.small_runs import DARK, draw, execution, small_run
 from support.toy_worlds import slippery_board
 from support.view_client import asked, eventually, request
 
-pytest_plugins = ["support.view_server"]
+served = view_server.served  # a fixture
 
 SAID = execution(0, 0, 1, llm_tokens=9, detail="a <b>detail</b>", transcript="user: <i>hello</i>")
 QUERIES = [

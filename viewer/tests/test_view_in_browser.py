@@ -7,9 +7,11 @@ import pytest
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.journal import Journal
 from capscope_view.server import serving
+from support import view_server
 from support.small_runs import DARK, draw, execution, small_run
 
-pytest_plugins = ["support.visits", "support.view_server"]
+pytest_plugins = ["support.visits"]
+served = view_server.served  # a fixture
 
 HOSTILE = "<img src=x onerror='window.pwned=1'>"
 SAID = execution(0, 0, 3, trajectory=(0, 2, 3), transcript=f"user: light\n{HOSTILE}")
