@@ -22,7 +22,7 @@ from capscope.assessment.time_limit import (
 )
 from capscope.journal.run_meta import StopReason
 from support.processes import SECONDS
-from support.toy_worlds import Board, board_problem, slippery_board
+from support.toy_worlds import slippery_board, slow_board
 
 NEVER_ENDS = Settings(patience=10**6)
 
@@ -167,16 +167,9 @@ def test_pictures_end_when_half_of_the_time_is_over(monkeypatch):
 
 
 def test_a_run_ends_within_its_seconds_with_its_report(tmp_path):
-    class SlowBoard(Board):
-        """Leaves little to report, so that a busy machine has the time for it."""
-
-        def step(self, action):
-            time.sleep(0.002)
-            return super().step(action)
-
     begun = time.monotonic()
     run = assess(
-        board_problem(SlowBoard(slip=0.3)),
+        slow_board(),
         strategy="random",
         settings=NEVER_ENDS,
         budget=Budget(seconds=6.0),
@@ -214,9 +207,9 @@ main()
 
 
 def test_a_report_that_is_not_ready_in_time_is_omitted_and_that_is_said(tmp_path):
-    toys = f"{slippery_board.__code__.co_filename}:slippery_board"
+    toys = f"{slow_board.__code__.co_filename}:slow_board"
     command = [sys.executable, "-c", SLOW_REPORT, "assess", toys, "--strategy", "random"]
-    command += ["--set", "patience=1000000", "--run", "run", "--max-seconds", "4"]
+    command += ["--set", "patience=1000000", "--run", "run", "--max-seconds", "8"]
     begun = time.monotonic()
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False

@@ -6,6 +6,7 @@ happens. In the correct board the last reset or restore seeds all randomness.
 
 import json
 import random
+import time
 
 from capscope.logic import Atom, Predicate, Vocabulary
 from capscope.problem import InvalidAction, Limits, Problem
@@ -342,6 +343,19 @@ def board_problem(simulator=None, agent=None, abstraction=None, **limits):
         abstraction or Seen(),
         limits=Limits(**limits),
     )
+
+
+class SlowBoard(Board):
+    """Leaves little to report of a run of seconds, so that a busy machine has the time for it."""
+
+    def step(self, action):
+        time.sleep(0.002)
+        return super().step(action)
+
+
+def slow_board():
+    """The factory for `toy_worlds.py:slow_board`."""
+    return board_problem(SlowBoard(slip=0.3))
 
 
 def slippery_board():
