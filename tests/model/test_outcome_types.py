@@ -151,7 +151,7 @@ def odds_of_roads(*counts):
         drawn[types.number(frozenset(effects))] = Counter(
             dict(zip(effects, (intact, flat), strict=True))
         )
-    types.estimate_odds(drawn)
+    types.estimate_odds(drawn, weigh=True)
     return [types.odds[number][max(drawn[number])] for number in drawn]
 
 

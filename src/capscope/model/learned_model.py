@@ -91,6 +91,8 @@ class LearnedModel:
         model = cls(graph, seed)
         model._cross_validate()
         model.refresh()
+        # Questions are chosen without weights of peers, with which runs took longer.
+        model._estimate_odds(weigh=True)
         return model
 
     @property
@@ -307,7 +309,9 @@ class LearnedModel:
                 assert pair is not None, "only tried pairs have labels"
                 yield number, pair
 
-    def _estimate_odds(self, possible: Sequence[Collection[Effect]] = ()) -> None:
+    def _estimate_odds(
+        self, possible: Sequence[Collection[Effect]] = (), *, weigh: bool = False
+    ) -> None:
         """Estimate the probabilities of each type; `possible` are the only outcomes of the first.
 
         A type whose outcomes are given keeps them.
@@ -318,7 +322,7 @@ class LearnedModel:
         for number, outcomes in enumerate(possible):
             if number in drawn:
                 drawn[number] = Counter({effect: drawn[number][effect] for effect in outcomes})
-        self.types.estimate_odds(drawn)
+        self.types.estimate_odds(drawn, weigh=weigh)
         self._poolings = None
         self.__dict__.pop("_odds_in", None)
 
@@ -393,7 +397,7 @@ class LearnedModel:
         possible = [frozenset(odds) for odds in self.types.odds]
         for capability, pairs in enumerate(self._tried_pairs()):
             self._label(capability, pairs)
-        self._estimate_odds(possible)
+        self._estimate_odds(possible, weigh=True)
 
     def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""

@@ -33,7 +33,7 @@ Kind = tuple[tuple[str, bool], ...]
 NO_CHANGE = Effect(0, 0)
 _BY_CHANCE = 0.05  # a pair of a type fails each time with at least this probability
 _PEERS = 10.0, 1.0, 3.0, 30.0, 100.0, 300.0, 1000.0
-"""The probabilities of the peers count as one of these numbers of draws, the likeliest."""
+"""The probabilities of the peers count as one of these numbers of draws; by default the first."""
 NOTHING = 0
 """The type of pairs in which nothing happens."""
 
@@ -106,11 +106,11 @@ class OutcomeTypes:
             self._kinds[effect] = kind
         return kind
 
-    def estimate_odds(self, drawn: Mapping[int, Counter[Effect]]) -> None:
+    def estimate_odds(self, drawn: Mapping[int, Counter[Effect]], *, weigh: bool = False) -> None:
         """Set the probabilities of each type from the counts of its effects and from its peers.
 
-        The peers of a type have effects of the same kinds. The more alike types of these kinds are,
-        the more draws their common probabilities count as.
+        The peers of a type have effects of the same kinds. They count as a few draws or, if they
+        are to be weighed, as more draws the more alike they are.
         """
         self.revision += 1
         peers: dict[tuple[Kind, ...], list[int]] = {}
@@ -120,7 +120,7 @@ class OutcomeTypes:
         for alike in peers.values():
             by_kind = {number: self.by_kind(drawn[number]) for number in alike}
             together = sum(by_kind.values(), Counter())
-            strength = _likeliest_strength(list(by_kind.values()), together)
+            strength = _likeliest_strength(list(by_kind.values()), together) if weigh else _PEERS[0]
             for number in alike:
                 counts = drawn[number]
                 self.draws[number], self.peer_draws[number] = counts.total(), together.total()
