@@ -10,16 +10,12 @@ from support.honest_worlds import FAMILIES, clerk
 from support.sentence_checker import false_findings, false_sentences
 
 
-def test_sentences_about_honest_agents_are_true_in_nearly_every_run():
-    """A report is wrong with probability 0.05 at most; of 16, more than two are in one of 25."""
-    wrong = {}
-    for family, make in FAMILIES.items():
-        for seed in (0, 1):
-            world = make(seed)
-            run = capscope.assess(world.problem(), budget=Budget(executions=150), seed=seed)
-            if false := false_sentences(world, run):
-                wrong[family, seed] = false
-    assert len(wrong) <= 2, wrong
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_sentence_about_an_honest_agent_is_true(family, seed):
+    world = FAMILIES[family](seed)
+    run = capscope.assess(world.problem(), budget=Budget(executions=150), seed=seed)
+    assert false_sentences(world, run) == []
 
 
 @pytest.fixture(scope="module")
