@@ -266,12 +266,14 @@ class Fidelity:
     """The share of them whose probabilities are all within 0.05 of the truth."""
     missing: float
     """The fraction of them that lack an outcome of probability 0.1 or more."""
+    exceeding: float
+    """The fraction of them with an outcome that is impossible."""
 
 
 def fidelity(model: CapabilityModel, truth: TrueModel) -> Fidelity:
     """Compare a model with the truth on every pair with more than one outcome."""
     known = set(model.capabilities)
-    pairs = close = missing = 0
+    pairs = close = missing = exceeding = 0
     for (state, intent), outcomes in truth.table.items():
         if len(outcomes) < 2:
             continue
@@ -284,4 +286,6 @@ def fidelity(model: CapabilityModel, truth: TrueModel) -> Fidelity:
         missing += any(
             share >= LIKELY - 1e-9 and not predicted.get(after) for after, share in outcomes.items()
         )
-    return Fidelity(pairs, close / max(pairs, 1), missing / max(pairs, 1))
+        exceeding += any(share and after not in outcomes for after, share in predicted.items())
+    most = max(pairs, 1)
+    return Fidelity(pairs, close / most, missing / most, exceeding / most)

@@ -1,6 +1,7 @@
 """A small version of every benchmark."""
 
 import random
+import re
 import statistics
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 from capscope import Budget, Settings, assess
+from capscope.insight.evaluation.metrics import compare
+from capscope.insight.evaluation.reference import Reference
 from capscope.problems import load_problem
 from capscope_experiments.benchmarks import (
     __main__,
@@ -16,9 +19,11 @@ from capscope_experiments.benchmarks import (
     diff_power,
     exact_agreement,
     findings_speed,
+    generalization,
     generated_domains,
     gets_there,
     graph_updates,
+    hidden_modes,
     honest_agents,
     large_world,
     mail_assistant,
@@ -29,7 +34,6 @@ from capscope_experiments.benchmarks import (
     permuted_intents,
     planted_deviations,
     planted_quirks,
-    probability_accuracy,
     rate_bias,
     stated_doubts,
     surprise_rate,
@@ -38,6 +42,7 @@ from capscope_experiments.benchmarks import (
 )
 from capscope_experiments.benchmarks.diff_error_rates import CASES, DiffCase, runs_of
 from capscope_experiments.benchmarks.diff_power import PowerCase
+from capscope_experiments.worlds import source_of
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 IN_SMALL = {
@@ -81,11 +86,65 @@ def test_benchmarks_are_chosen_by_name(monkeypatch, capsys):
         __main__.main(["c"])
 
 
-@pytest.mark.parametrize("source", probability_accuracy.PROBLEMS)
-def test_the_accuracy_of_probabilities_is_measured(source):
-    [line] = probability_accuracy.measure(source, 1, Budget(executions=100))
-    assert "stochastic pairs" in line
-    assert "100 executions" in line
+def measured(what, seed=0, most=60):
+    return list(generalization.measure(what.split()[0], what.split()[1:], seed, most))
+
+
+def test_learning_is_measured_at_checkpoints_and_repeats(capsys):
+    lines = measured("learn ambiguous")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "ambiguous seed 0: 52 pairs of 13 states"
+    assert [line.split(":")[0].strip() for line in printed[1:]] == ["25", "40", "60"]
+    assert "executions to " in lines[0]
+    assert measured("learn ambiguous") == lines
+    without_time = [line.rpartition(";")[0] for line in printed]
+    assert [x.rpartition(";")[0] for x in capsys.readouterr().out.splitlines()] == without_time
+
+
+def test_the_measured_accuracy_is_that_of_a_model_compared_pair_by_pair():
+    problem = load_problem("tireworld")
+    truth = exact_agreement.likely_truth(problem)
+    run = assess("tireworld", settings=Settings(audit=0.0), budget=Budget(executions=60))
+    reference = Reference.of_truth(truth, problem.vocabulary)
+    compared = compare(run.model, reference)
+    right = [
+        run.model.predict(state, intent).keys() == outcomes.keys()
+        for (state, intent), outcomes in truth.table.items()
+    ]
+    assert compared.right_pairs.tolist() == right
+    rows = generalization.PlainRows(run.graph)
+    tried = [pair for pair in truth.table if rows.predict(*pair)]
+    assert len(tried) == sum(p is not None for n in run.graph.nodes.values() for p in n.pairs)
+    assert all(sum(rows.predict(*pair).values()) == pytest.approx(1) for pair in tried)
+
+
+def test_probabilities_lamps_and_surprises_are_measured():
+    [line] = measured("probabilities flags")
+    assert "8 stochastic pairs" in line
+    [line] = measured("lamps 5")
+    assert "20 executions" in line
+    lines = measured("mail 3 40 4")
+    assert len(lines) == 4
+    assert all("% surprises" in line for line in lines[::2])
+    assert measured("mail 3 40 4") == lines
+    with pytest.raises(SystemExit, match="cannot measure mail 3"):
+        measured("mail 3")
+
+
+def test_a_model_is_carried_over_to_a_larger_world(monkeypatch):
+    monkeypatch.setattr(generalization, "SAMPLED_PAIRS", 50)
+    large = load_problem(source_of("lift-large"))
+    truth = generalization.walked_truth(large, 50)
+    assert len(truth.table) == 50
+    monkeypatch.setattr(generalization, "walked_truth", lambda problem: truth)
+    [carried] = measured("transfer lift-small lift-large", most=200)
+    right, constant = re.search(r"outcomes right ([\d.]+) \(constant ([\d.]+)\)", carried).groups()
+    assert float(right) > float(constant)
+    monkeypatch.setattr(generalization, "transferred", lambda *_: truth)
+    [line] = measured("transfer lift-small lift-large")
+    assert "agreement 1.0000" in line
+    assert "outcomes right 1.0000" in line
+    assert "of 50 pairs, 0.00% without a prediction" in line
 
 
 def test_an_agent_is_compared_with_itself_and_with_one_that_lost_something():
@@ -130,7 +189,9 @@ def test_stated_doubts_are_true_in_a_world_that_its_predicates_capture():
         here = [one for one in checked if one.provenance == provenance]
         assert len(here) > 30
         stated = statistics.fmean(one.doubt for one in here)
-        assert stated == pytest.approx(statistics.fmean(one.missed for one in here), abs=0.1)
+        missed = statistics.fmean(one.missed for one in here)
+        # Pairs that were drawn once may be doubted too much, but not too little.
+        assert missed - 0.05 < stated < missed + 0.15
     table = stated_doubts.table(checked)
     assert "| tried | a change | 0 to 0.03 |" in table
     assert sum(int(line.split(" | ")[3]) for line in table.splitlines()[2:]) == len(checked)
@@ -142,8 +203,9 @@ def test_the_agent_gets_there_as_often_as_a_run_says():
     assert len(checked) > 20 and all(one.inside for one in checked)
     known = [one for one in checked if one.stated is not None]
     assert len(known) > len(checked) / 2
-    assert statistics.fmean(abs(one.stated - one.true) for one in known) < 0.1
-    assert statistics.fmean(abs(one.measured - one.true) for one in known) > 0.1
+    stated = statistics.fmean(abs(one.stated - one.true) for one in known)
+    measured = statistics.fmean(abs(one.measured - one.true) for one in known)
+    assert stated < min(0.1, measured)
     assert f"{len(checked)} are inside their intervals" in gets_there.table(checked)
 
 
@@ -160,12 +222,41 @@ def test_the_surprise_rate_of_a_model_is_that_of_simulated_audits():
     pairs = list(surprise_rate.scored_pairs(outcomes, intents, initial, 3))
     assert sum(pair.weight for pair in pairs) == pytest.approx(1.0)
     rng = random.Random(0)
-    surprises = 0
+    surprises, given = 0, 0.0
     for pair in rng.choices(pairs, [pair.weight for pair in pairs], k=2000):
         ends = outcomes(pair.state, pair.intent)
         end = rng.choices(list(ends), list(ends.values()))[0]
         surprises += not run.model.foresees(pair.state, run.graph.index[pair.intent], end)
+        given += run.model.predict(pair.state, pair.intent).get(end, 0.0)
     assert surprises / 2000 == pytest.approx(exact, abs=0.04)
+    exact = surprise_rate.mean_probability(run.model, outcomes, intents, initial, 3)
+    assert given / 2000 == pytest.approx(exact, abs=0.04)
+
+
+def test_what_is_stated_of_a_world_with_a_hidden_mode_is_compared_with_fresh_resets(monkeypatch):
+    # With half of the resets in another mode, an audit from one position would have been wrong.
+    monkeypatch.setattr(hidden_modes, "HIDDEN", 0.5)
+    runs = [
+        hidden_modes.checked_run(hidden_modes.modal_world(seed, share), seed, executions)
+        for seed, share, executions in ((1, 0.0, 2000), (2, 0.5, 700))
+    ]
+    same, other = runs
+    assert same is not None and same.passed
+    assert same.surprises <= same.surprises_at_most == 0.01
+    assert 0.5 < same.probability_at_least <= same.probability
+    assert other is None or (not other.passed and not any(other.false_statements))
+    assert hidden_modes.summary(runs).startswith("of 2 runs, 1 passed their audit after ")
+    lying = same._replace(surprises=0.5, probability=0.0)
+    assert "surprises: 1, about probabilities: 1" in hidden_modes.summary([lying])
+
+
+def test_one_reset_in_ten_leads_to_the_hidden_mode():
+    world = hidden_modes.modal_world(3, 0.3)
+    simulator, sees = world.problem.simulator, world.problem.abstraction
+    observed = [simulator.reset(seed) for seed in range(2000)]
+    assert {sees(one) for one in observed} == {world.initial}
+    hidden = sum(one != world.initial for one in observed) / 2000
+    assert hidden == pytest.approx(hidden_modes.HIDDEN, abs=0.03)
 
 
 def test_the_mail_assistant_has_1728_states_and_its_beginning_is_counted():

@@ -42,6 +42,7 @@ def test_a_pair_is_close_if_all_its_probabilities_are_and_lacks_an_outcome_it_ne
 ):
     found = fidelity(Says(says), truth({1: 0.8, 2: 0.2}))
     assert (found.pairs, found.close, found.missing) == (1, close, missing)
+    assert found.exceeding == (3 in says)
 
 
 def test_pairs_with_one_outcome_do_not_count():

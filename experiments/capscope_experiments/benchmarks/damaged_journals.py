@@ -19,7 +19,7 @@ from typing import Any
 
 from capscope import Budget, Settings, assess, load
 from capscope.errors import CapscopeError
-from capscope.export.model_json import model_document
+from capscope.export.model_json import model_of_run
 from capscope.journal.checked_tables import sign
 from capscope.journal.run_directory import JOURNAL
 from capscope.report.draws import draw_lines
@@ -131,7 +131,7 @@ _DAMAGES: tuple[tuple[str, Damage], ...] = (
 def answers(path: Path) -> str:
     """Return what commands say about a run, as one text."""
     run = load(path)
-    said = [json.dumps(run_document(run)), json.dumps(model_document(run.graph, run.problem))]
+    said = [json.dumps(run_document(run)), json.dumps(model_of_run(run))]
     said += [*model_lines(run, None, None), *findings_lines(run, None, None), *run.notes()]
     if run.capabilities and len(run.executions):
         said += draw_lines(run, run.capabilities[0], 5, True)

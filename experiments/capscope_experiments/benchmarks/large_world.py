@@ -54,8 +54,6 @@ def measure(
 ) -> list[str]:
     """Assess once; describe the cost until the audit's statement, and of executions by stages."""
     problem = switches()
-    assert problem.truth is not None
-    intents = tuple(map(str, problem.truth.intents()))
     began = time.process_time()
     stages: list[tuple[int, int, float]] = []
 
@@ -67,7 +65,7 @@ def measure(
     run = assess(
         problem,
         seed=seed,
-        settings=Settings(intents=intents, audit=audit),
+        settings=Settings(audit=audit),
         budget=Budget(executions=executions),
         listener=listen,
     )

@@ -76,11 +76,10 @@ def measure(seed: int, executions: int, audit: float) -> str:
         if not missing and not complete:
             complete.append(event.usage.executions)
 
-    intents = tuple(map(str, problem.truth.intents()))
     run = assess(
         problem,
         seed=seed,
-        settings=Settings(intents=intents, audit=audit),
+        settings=Settings(audit=audit),
         budget=Budget(executions=executions),
         listener=listen,
     )

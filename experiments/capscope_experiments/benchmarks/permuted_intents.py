@@ -17,6 +17,7 @@ from unittest import mock
 from capscope import Intent, Problem
 from capscope.logic import State
 from capscope.model import LearnedModel, StateGraph
+from capscope.model.lessons import Lessons
 from capscope.problem import Agent, Attempting, KnownTruth
 from capscope.problems import load_problem
 from capscope.strategy import adaptive
@@ -29,8 +30,8 @@ PROBLEMS = {"blocksworld": 4000, "tireworld": 4000, "first-responders": 8000}
 class TreesOnly(LearnedModel):
     """A learned model without the expert for pursuit."""
 
-    def __init__(self, graph: StateGraph, seed: int = 0) -> None:
-        super().__init__(graph, seed, pursuit=False)
+    def __init__(self, graph: StateGraph, seed: int = 0, *, lessons: Lessons | None = None) -> None:
+        super().__init__(graph, seed, pursuit=False, lessons=lessons)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""The exact rate that an audit estimates: how often does a known agent surprise a frozen model?"""
+"""What an audit estimates, exactly: how often a known agent surprises a frozen model, and how much
+probability the model gives to what happens.
+"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from capscope import Intent
@@ -39,15 +41,37 @@ def surprise_rate(
 ) -> float:
     """Return the probability that a scored execution ends as the model held impossible."""
     index = model.graph.index
-    foreseen: dict[tuple[State, Intent], float] = {}
-    rate = 0.0
+
+    def surprised(state: State, intent: Intent, end: State) -> float:
+        return not model.foresees(state, index[intent], end)
+
+    return _mean(surprised, outcomes, intents, initial, length)
+
+
+def mean_probability(
+    model: LearnedModel, outcomes: Outcomes, intents: Sequence[Intent], initial: State, length: int
+) -> float:
+    """Return the mean probability that a model gives to how a scored execution ends."""
+
+    def given(state: State, intent: Intent, end: State) -> float:
+        return model.predict(state, intent).get(end, 0.0)
+
+    return _mean(given, outcomes, intents, initial, length)
+
+
+def _mean(
+    value: Callable[[State, Intent, State], float],
+    outcomes: Outcomes,
+    intents: Sequence[Intent],
+    initial: State,
+    length: int,
+) -> float:
+    """Return the mean of a function of a scored execution."""
+    known: dict[tuple[State, Intent], float] = {}
+    mean = 0.0
     for state, intent, weight in scored_pairs(outcomes, intents, initial, length):
-        pair = state, intent
-        if pair not in foreseen:
-            foreseen[pair] = sum(
-                odds
-                for end, odds in outcomes(state, intent).items()
-                if model.foresees(state, index[intent], end)
-            )
-        rate += weight * (1.0 - foreseen[pair])
-    return rate
+        if (state, intent) not in known:
+            ends = outcomes(state, intent).items()
+            known[state, intent] = sum(odds * value(state, intent, end) for end, odds in ends)
+        mean += weight * known[state, intent]
+    return mean

@@ -102,7 +102,7 @@ class OutcomeTruth:
 def tabulated_problem(
     name: str, vocabulary: Vocabulary, initial: State, intents: Sequence[Intent], outcomes: Outcomes
 ) -> Problem:
-    """Make a problem of what its agent does; ask it with `Settings(intents=...)`."""
+    """Make a problem of what its agent does for these intents."""
     return Problem(
         name,
         StateSimulator(initial, len(vocabulary.atoms)),
@@ -110,4 +110,5 @@ def tabulated_problem(
         SymbolicState(vocabulary),
         Limits(horizon=1),
         OutcomeTruth(initial, tuple(intents), outcomes),
+        intents=tuple(map(str, intents)),
     )

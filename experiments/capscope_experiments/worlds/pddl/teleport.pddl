@@ -1,0 +1,12 @@
+; Twelve cells in a ring with pads in c1, c5 and c9.
+(define (problem teleport)
+  (:domain teleport)
+  (:objects c1 c2 c3 c4 c5 c6 c7 c8 c9 c10 c11 c12 - cell)
+  (:init (walker-at c1) (charged) (charger c3) (charger c8)
+    (path c1 c2) (path c2 c3) (path c3 c4) (path c4 c5) (path c5 c6) (path c6 c7) (path c7 c8)
+    (path c8 c9) (path c9 c10) (path c10 c11) (path c11 c12) (path c12 c1)
+    (path c2 c1) (path c3 c2) (path c4 c3) (path c5 c4) (path c6 c5) (path c7 c6) (path c8 c7)
+    (path c9 c8) (path c10 c9) (path c11 c10) (path c12 c11) (path c1 c12)
+    (jump c1 c5 c6) (jump c5 c9 c10) (jump c9 c1 c2)
+    (jump c1 c9 c8) (jump c5 c1 c12) (jump c9 c5 c4))
+  (:goal (walker-at c7)))

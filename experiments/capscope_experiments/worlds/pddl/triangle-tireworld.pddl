@@ -1,0 +1,12 @@
+; One-way roads from the corner t11 to the corner t14; the safe way is along the outer sides.
+(define (problem triangle-tireworld)
+  (:domain triangle-tireworld)
+  (:objects t11 t12 t13 t14 t21 t22 t23 t31 t32 t41 - town)
+  (:init (car-at t11)
+    (road t11 t12) (road t12 t13) (road t13 t14)
+    (road t21 t12) (road t22 t13) (road t23 t14)
+    (road t11 t21) (road t12 t22) (road t13 t23)
+    (road t31 t22) (road t32 t23) (road t22 t32)
+    (road t21 t31) (road t31 t41) (road t41 t32)
+    (spare-at t21) (spare-at t31) (spare-at t41) (spare-at t32) (spare-at t23))
+  (:goal (car-at t14)))
