@@ -10,8 +10,15 @@ from scipy.stats import chisquare
 from capscope import Settings
 from capscope.assessment.known_positions import KnownPositions, Reservoir
 from capscope.errors import JournalError
+from capscope.journal.draws import Draw, Execution, Start
 from capscope.journal.journal import Journal
+from capscope.problem.attempt import Attempt, Ending
 from support.small_journals import META, START, at
+
+
+def afresh(seed):
+    """Reset the simulator: one seed in ten leads elsewhere."""
+    return START if seed % 10 else Start(START.state, at(b"hidden"))
 
 
 def kept_visits(reservoir, state, visits):
@@ -106,7 +113,7 @@ def test_kept_visits_grow_with_the_logarithm_of_all_visits():
 
 def test_one_of_the_positions_kept_for_a_state_is_chosen(tmp_path):
     with closing(Journal.create(tmp_path / "journal.sqlite", META)) as journal:
-        known = KnownPositions([START], journal, Settings(), 0)
+        known = KnownPositions([START], journal, Settings(), 0, afresh)
         known.count_initial_visits(keep=True)
         assert known.choose(START.state, random.Random(0)) == START
         journal.keep_position(START.state, 1, at(b"other"))
@@ -116,8 +123,29 @@ def test_one_of_the_positions_kept_for_a_state_is_chosen(tmp_path):
 
 def test_a_state_without_a_known_position_is_an_error_of_the_journal(tmp_path):
     with closing(Journal.create(tmp_path / "journal.sqlite", META)) as journal:
-        known = KnownPositions([START], journal, Settings(), 0)
+        known = KnownPositions([START], journal, Settings(), 0, afresh)
         known.count_initial_visits(keep=False)
         message = r"holds no position of state 0x5 \(done\(\), open\(\)\).*capscope check"
         with pytest.raises(JournalError, match=message):
             known.choose(START.state, random.Random(0))
+
+
+def draw_from(start):
+    attempt = Attempt((start.state,), 1, Ending.STOPPED)
+    return Draw((Execution(0, attempt),), 1, 0, 0.0, cut=False)
+
+
+def test_where_a_reset_led_is_kept_unless_the_run_began_there(tmp_path):
+    with closing(Journal.create(tmp_path / "journal.sqlite", META)) as journal:
+        known = KnownPositions([START], journal, Settings(snapshots=4), 0, afresh)
+        again = KnownPositions([START], journal, Settings(snapshots=4), 0, afresh)
+        assert known.reset(1) is START
+        kept = known.count_visits(draw_from(START), {}, START)
+        assert kept == {}
+        hidden = known.reset(10)
+        kept = known.count_visits(draw_from(hidden), {}, hidden)
+        assert kept == {(START.state, 1): at(b"hidden")}
+        # A resumed run counts the same visits.
+        again.count_past_resets([(START.state, one.position.name) for one in (START, hidden)])
+        again.reservoir.count_past_visits(START.state, 2)  # where the executions ended
+        assert again.reservoir.count_visit(START.state) == known.reservoir.count_visit(START.state)

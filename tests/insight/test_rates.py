@@ -1,11 +1,10 @@
-"""Rates against the same computed by plain loops, linear programs and simulation."""
+"""Rates against the same computed by plain loops and simulation."""
 
 import random
 import statistics
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from capscope import Budget, Settings, assess
 from capscope.insight.rates import achievement_rates
@@ -99,38 +98,49 @@ def random_rows(rng, draws=120):
     return [(s, rng.choices(*shares[s])[0]) for s in begins]
 
 
-def naive_values(graph, unknown, best):
-    """Iterate over dictionaries; a linear program finds the worst or best probabilities."""
-    tried = {one.state: one for one in outcomes_tried(graph, P, 0.95)}
-    values = dict.fromkeys(tried, unknown)
+def naive_values(found, graph, probabilities, unknown):
+    """Follow the chain with dictionaries, given the probabilities that were sampled."""
+    values = dict.fromkeys(found.states, unknown)
     for _ in range(60):
         new = {}
-        for state, one in tried.items():
+        for state in found.states:
             left = 0.0
             for _ in range(PATIENCE):
-                worth, bounds = [unknown], [(0.0, one.unseen)]
-                for outcome in one.outcomes:
-                    after = outcome.effect.apply(state)
+                own = probabilities[state]
+                total = unknown * (1 - sum(own.values()))
+                for effect, share in own.items():
+                    after = effect.apply(state)
                     known = 1.0 if after & 1 else values.get(after, unknown)
-                    worth.append(left if after == state else known)
-                    bounds.append((outcome.low, outcome.high))
-                sign = -1 if best else 1
-                solved = linprog(
-                    sign * np.array(worth), A_eq=[[1] * len(worth)], b_eq=[1], bounds=bounds
-                )
-                left = sign * solved.fun
+                    total += share * (left if after == state else known)
+                left = total
             new[state] = left
         values = new
     return values
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bounds_are_those_of_linear_programs(seed):
+def test_the_interval_is_that_of_the_sampled_probabilities_followed_by_hand(seed):
     graph, _ = asked(random_rows(random.Random(seed)))
     found = persistences(graph)[P]
-    for column, unknown, best in ((found.low, 0.0, False), (found.high, 1.0, True)):
-        naive = naive_values(graph, unknown, best)
-        assert column == pytest.approx([naive[state] for state in found.states], abs=1e-4)
+    weights = {state: 1 + i for i, state in enumerate(found.states)}
+    means = []
+    for sample in found.sampler.sampled():
+        places = iter(sample.tolist())
+        own = {
+            state: {effect: next(places) for effect in effects}
+            for state, effects in zip(found.states, found.effects, strict=True)
+        }
+        assert all(sum(shares.values()) <= 1 + 1e-9 for shares in own.values())
+        means.append(
+            [
+                sum(weights[s] * v for s, v in naive_values(found, graph, own, unknown).items())
+                / sum(weights.values())
+                for unknown in (0.0, 1.0)
+            ]
+        )
+    low, high = zip(*means, strict=True)
+    expected = np.quantile(low, 0.025), np.quantile(high, 0.975)
+    assert found.interval(weights) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -139,8 +149,7 @@ def test_the_rate_is_that_of_asking_again_and_again(seed):
     graph, _ = asked(random_rows(rng))
     found = persistences(graph)[P]
     effects = {
-        one.state: ([o.effect for o in one.outcomes], [o.share for o in one.outcomes])
-        for one in outcomes_tried(graph, P, 0.95)
+        one.state: (list(one.shares), list(one.shares.values())) for one in outcomes_tried(graph, P)
     }
 
     def gets_there(state):

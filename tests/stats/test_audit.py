@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.logic import from_json, to_json
+from capscope.stats import mean_bounds
 from capscope.stats.audit import (
     AuditResult,
     error_of_round,
@@ -17,14 +18,17 @@ from capscope.stats.audit import (
     step_weights,
     upper_bound,
 )
+from capscope.stats.beta import log_mean_exp
 
 RATE, CONFIDENCE = 0.01, 0.95
 ERROR = 1 - CONFIDENCE
 
 
-def audit(samples, surprises, rate=RATE, number=1, length=5):
+def audit(samples, surprises, rate=RATE, number=1, length=5, probability=0.0, added_to=0):
     executions = samples * max(length, 1)
-    return AuditResult(rate, CONFIDENCE, length, number, 40, samples, surprises, executions)
+    return AuditResult(
+        rate, CONFIDENCE, length, number, 40, samples, surprises, executions, probability, added_to
+    )
 
 
 def boundaries(rate, number, most):
@@ -216,17 +220,22 @@ def test_the_bound_covers_the_rate_at_whatever_moment_it_is_asked_for(true_rate)
 
 
 def test_a_passed_audit_states_the_rate_that_was_asked_for():
-    assert audit(500, 0).statement == (
+    result = audit(500, 0, probability=490.0)
+    assert result.statements == (
         "with 0.95 confidence, at most 1 % of executions in sequences of 1 to 5 random "
         "capabilities from the beginning end in an outcome that the model held impossible "
-        "(audit of 2,500 executions, 500 scored, 0 surprises)"
+        "(audit of 2,500 executions, 500 scored, 0 surprises)",
+        "with 0.95 confidence, the mean probability that the model gives to what happens in them "
+        "is at least 0.95 (0.98 in the audit)",
     )
+    assert result.statement == "; ".join(result.statements)
+    assert 0.95 <= result.sharpness_bound < 0.96
 
 
 def test_an_audit_that_was_cut_states_how_far_it_carries():
     result = audit(100, 2, length=0)
     assert not result.passed
-    assert result.statement == (
+    assert result.statements[0] == (
         f"with 0.95 confidence, at most {100 * result.bound:.3g} % of executions of random "
         "capabilities in random seen states end in an outcome that the model held impossible "
         "(audit of 100 executions, 100 scored, 2 surprises)"
@@ -234,14 +243,74 @@ def test_an_audit_that_was_cut_states_how_far_it_carries():
     assert RATE < result.bound < 0.1
 
 
+@pytest.mark.parametrize(("number", "pairs"), [(1, "1 pair"), (2, "2 pairs")])
+def test_it_is_said_which_model_was_audited_if_the_audit_added_outcomes(number, pairs):
+    assert audit(500, 0, added_to=number).statements[2] == (
+        f"the audited model is that before the audit, which added outcomes to {pairs}"
+    )
+    assert len(audit(500, 0).statements) == 2
+
+
+# The second bet.
+
+
+def naive_log_score(values, bound, q):
+    """Bet value by value that the mean is q: no outcome of a bet is better than its mean."""
+    return math.fsum(
+        math.log(x * q / bound + (1 - x) * (1 - q) / (1 - bound)) for x in values
+    )  # fmt: skip
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.floats(0.05, 0.95))
+def test_the_bet_on_sharpness_never_has_more_than_one_value_by_value(values, bound):
+    draws, total = len(values), math.fsum(values)
+    grid = np.sin(np.linspace(math.asin(math.sqrt(bound)), math.pi / 2 - 1e-6, 2000)) ** 2
+    by_value = [naive_log_score(values, bound, q) for q in grid.tolist()]
+    # Jeffreys' prior is uniform in the angle.
+    assert mean_bounds.log_score([(total, draws)], bound) <= log_mean_exp(by_value) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("certain or impossible", [0.0, 1.0]),
+        ("a fair coin", [0.5]),
+        ("vacuous", [1 / 8]),
+        ("sharp", [1.0, 1.0, 1.0, 0.9, 0.1]),
+    ],
+)
+def test_the_bound_on_sharpness_covers_the_mean_at_whatever_moment_it_is_asked_for(name, values):
+    rng = np.random.default_rng(6)
+    true, audits = np.mean(values), 400
+    drawn = rng.choice(values, (audits, 200))
+    asked = range(5, 201, 15)
+    missed = [
+        any(
+            audit(n, 0, probability=float(row[:n].sum())).sharpness_bound > true + 1e-9
+            for n in asked
+        )
+        for row in drawn
+    ]
+    assert np.mean(missed) <= ERROR, name
+
+
+def test_the_bound_on_sharpness_tells_a_vacuous_model_from_a_sharp_one():
+    vacuous, sharp = (audit(356, 0, probability=356 * p) for p in (1 / 8, 1.0))
+    assert 0.05 < vacuous.sharpness_bound < vacuous.sharpness == 1 / 8
+    assert 0.98 < sharp.sharpness_bound < sharp.sharpness == 1.0
+    assert audit(356, 0).sharpness_bound == audit(0, 0).sharpness_bound == 0.0
+
+
 def test_an_audit_that_has_seen_nothing_states_nothing():
     assert audit(0, 0).statement == "the audit had just begun (0 scored executions)"
 
 
 def test_an_audit_is_stored_and_read_back():
-    for result in (audit(500, 0), audit(100, 3, number=2, length=0)):
+    for result in (audit(500, 0, probability=9.5), audit(100, 3, number=2, length=0, added_to=1)):
         stored = json.loads(json.dumps(to_json(result)))
         assert from_json(AuditResult, stored) == result
         assert stored["passed"] is result.passed
         assert stored["bound"] == result.bound
         assert stored["statement"] == result.statement
+        assert stored["sharpness_bound"] == result.sharpness_bound

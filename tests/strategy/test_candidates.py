@@ -282,7 +282,8 @@ def test_surprises_are_expected_until_all_was_tried():
 def test_before_anything_was_tried_no_pair_is_clear():
     asking = Asking()
     assert asking.candidates.expected_surprises() > 0.2
-    assert asking.candidates.expected_errors()[0] == pytest.approx(len(INTENTS))
+    # That nothing will happen is believed a little, as of an agent without behaviors.
+    assert 0.5 * len(INTENTS) < asking.candidates.expected_errors()[0] <= len(INTENTS)
     assert len(asking.candidates.explore(100, rng())) == len(INTENTS)
 
 

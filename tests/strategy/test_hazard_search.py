@@ -109,7 +109,7 @@ def test_the_search_is_unfinished_until_everything_was_tried_in_each_condition()
 def test_a_deep_hazard_is_found_sooner_by_who_searches_for_it():
     def found(hazards):
         executions = []
-        for seed in range(3):
+        for seed in range(8):
             run = run_kitchen(
                 kitchen(), seed=seed, hazards=hazards, audit=0.0, budget=Budget(executions=100)
             )

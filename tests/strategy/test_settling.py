@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from capscope import Budget, assess
 from capscope.journal.settings import Settings
+from capscope.report.notes import precision_notes
 from capscope.strategy.settling import MISSED_SHARE, MissBound, Requirements, Verdict, half_width
+from support.answer_tables import switching
 from support.tiny_evidence import coin, counted, sure_of
 from support.tiny_models import learned, random_models
 
@@ -261,3 +264,43 @@ def test_a_verdict_counts_like_a_recount(seed):
     for (_, capability), pair in pairs.items():
         if pair.total < required.draws[capability]:
             assert not required.met_by(capability, pair)
+
+
+# The types of the learned model.
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_types_of_a_model_that_are_not_named_are_known_precisely(seed):
+    answers, precision = switching(slip=0.3), 0.1
+    settings = Settings(intents=tuple(map(str, answers.intents())), audit=0.0, precision=precision)
+    run = assess(answers.problem(), seed=seed, settings=settings, budget=Budget(executions=1400))
+    imprecise, several = run.imprecise_types
+    named = {frozenset(effects) for effects in imprecise}
+    types = [odds for odds in run.model.types.odds if len(odds) > 1]
+    assert several == len(types) == 8
+    known = [odds for odds in types if frozenset(odds) not in named]
+    assert len(known) > 2
+    assert all(abs(max(odds.values()) - 0.7) <= precision for odds in known)
+
+
+def test_after_few_executions_every_type_with_several_outcomes_is_named():
+    answers = switching(slip=0.3)
+    settings = Settings(intents=tuple(map(str, answers.intents())), audit=0.0)
+    run = assess(answers.problem(), settings=settings, budget=Budget(executions=120))
+    imprecise, several = run.imprecise_types
+    assert len(imprecise) == several > 2
+    (note,) = precision_notes(run)
+    assert note.startswith(
+        f"probabilities are known to within 0.05 except for {several} of {several} outcome types "
+        "with several outcomes: "
+    )
+    assert note.endswith(f" and {several - 3} more")
+    names = note.rpartition(": ")[2].removesuffix(f" and {several - 3} more").split(", ")
+    assert set(names) <= {str(intent) for intent in answers.intents()}
+
+
+def test_an_agent_without_chance_has_nothing_to_be_named():
+    settings = Settings(intents=tuple(map(str, switching().intents())), audit=0.0)
+    run = assess(switching().problem(), settings=settings, budget=Budget(executions=120))
+    assert run.imprecise_types == ([], 0)
+    assert list(precision_notes(run)) == []

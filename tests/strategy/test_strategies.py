@@ -16,7 +16,7 @@ from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope.strategy import STRATEGIES, RegisteredStrategy
-from capscope.strategy.candidates import _FLOOR, _LEAST_RELEVANCE, _NOVELTY, _RELEVANCE
+from capscope.strategy.candidates import _FLOOR, _LEAST_RELEVANCE, _NOVELTY, _RELEVANCE, _UNDECIDED
 from capscope_experiments.measure import exact_distance
 from support.toy_worlds import Board, board_problem, slippery_board
 
@@ -124,13 +124,14 @@ def test_it_says_what_it_expects(trace, strategy, problem):
 def assert_scores(records, problem):
     """Compare the scores of adaptive queries with the least and the most that they can be."""
     scores = [record.predicted for record in records if record.informative]
-    least, most = _FLOOR * _LEAST_RELEVANCE**_RELEVANCE, 1.0 + _NOVELTY + _FLOOR
+    least = _FLOOR * _LEAST_RELEVANCE**_RELEVANCE
+    most = 1.0 + _UNDECIDED + _NOVELTY + _FLOOR
     assert all(least * (1 - 1e-9) <= score <= most * (1 + 1e-9) for score in scores)
     # The first query is about the nearest pair, whatever it promises.
     assert scores[0] == _FLOOR
     if problem in ("blocksworld", "tireworld"):
-        # Nothing is known about another capability at the start: all doubt, all new, all relevant.
-        assert scores[1] == pytest.approx(most)
+        # At the start all is in doubt, new and relevant, and no behavior's conditions are in doubt.
+        assert scores[1] == pytest.approx(most - _UNDECIDED)
     assert all(record.xi == 0.0 for record in records)
     # Only the queries of an audit expect nothing.
     assert {record.predicted for record in records if not record.informative} <= {0.0}

@@ -8,7 +8,7 @@ the run's seed, the state and the number of the visit, so a resumed run keeps th
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from capscope.errors import JournalError
 from capscope.journal.draws import Draw, Start
@@ -72,8 +72,17 @@ class Reservoir:
 class KnownPositions:
     """The initial positions of a run, and those kept in its journal."""
 
-    def __init__(self, initial: Sequence[Start], journal: Journal, settings: Settings, seed: int):
+    def __init__(
+        self,
+        initial: Sequence[Start],
+        journal: Journal,
+        settings: Settings,
+        seed: int,
+        reset: Callable[[int], Start],
+    ) -> None:
         self.initial = initial
+        self._by_name = {start.position.name: start for start in initial}
+        self._reset = reset
         self._journal = journal
         self.reservoir = Reservoir(settings.snapshots, child_seed(seed, _RESERVOIR))
 
@@ -84,11 +93,29 @@ class KnownPositions:
             if slot is not None and keep:
                 self._journal.keep_position(state, slot, position)
 
+    def reset(self, seed: int) -> Start:
+        """Reset the simulator with a seed; positions that the run began in are not new ones."""
+        start = self._reset(seed)
+        return self._by_name.get(start.position.name, start)
+
+    def count_past_resets(self, starts: Iterable[tuple[State, bytes]]) -> None:
+        """Count the draws that began after a reset: the state of each, and its position's name."""
+        for state, name in starts:
+            if name not in self._by_name:
+                self.reservoir.count_past_visits(state, 1)
+
     def count_visits(
-        self, draw: Draw, positions: dict[int, SavedPosition]
+        self, draw: Draw, positions: dict[int, SavedPosition], reset: Start | None = None
     ) -> dict[tuple[State, int], SavedPosition]:
-        """Count the visits of a draw; return what is to be kept, by state and slot."""
+        """Count the visits of a draw; return what is to be kept, by state and slot.
+
+        A position that a `reset` led to was met, too, unless the run began in it.
+        """
         kept = {}
+        if reset is not None and draw.executions and reset.position.name not in self._by_name:
+            slot = self.reservoir.count_visit(reset.state)
+            if slot is not None:
+                kept[reset.state, slot] = reset.position
         for i, (_, attempt) in enumerate(draw.executions):
             if attempt.simulator_steps:
                 state = attempt.trajectory[-1]
@@ -115,7 +142,7 @@ def reset_positions(problem: Problem, settings: Settings, seed: int) -> dict[Sta
     found: dict[bytes, Start] = {}
     led: Counter[Start] = Counter()
     for number in range(settings.resets):
-        start = _after_reset(problem, seed, number)
+        start = after_reset(problem, _reset_seed(seed, number))
         led[found.setdefault(start.position.name, start)] += 1
     return led
 
@@ -128,13 +155,18 @@ def describe_initial(
         InitialPosition(position_digest(position.name), state, resets)
         for (state, position), resets in initial.items()
     )
-    another = position_digest(_after_reset(problem, seed, settings.resets).position.name)
+    beyond = after_reset(problem, _reset_seed(seed, settings.resets))
+    another = position_digest(beyond.position.name)
     states = tuple(dict.fromkeys(one.state for one in each))
     return InitialPositions(len(each), another not in {one.digest for one in each}, states, each)
 
 
-def _after_reset(problem: Problem, seed: int, number: int) -> Start:
-    simulator, place = problem.simulator, (_START, number) if number else (_START,)
+def _reset_seed(seed: int, number: int) -> int:
+    return child_seed(seed, _START, number) if number else child_seed(seed, _START)
+
+
+def after_reset(problem: Problem, seed: int) -> Start:
+    """Reset the simulator with a seed, and return where that leads."""
     with report_simulator_errors(problem, "when it was reset"):
-        state = observed_state(problem, simulator.reset(child_seed(seed, *place)))
-        return Start(state, save_position(simulator))
+        state = observed_state(problem, problem.simulator.reset(seed))
+        return Start(state, save_position(problem.simulator))

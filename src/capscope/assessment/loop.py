@@ -15,7 +15,7 @@ from capscope.assessment.ask import Query, retrace
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.known_positions import describe_initial, reset_positions
 from capscope.assessment.run_state import RunSpec, RunState
-from capscope.assessment.time_limit import SHORTEST_WORK
+from capscope.assessment.time_limit import SHORTEST_WORK, OutOfTime
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.errors import CapscopeError
@@ -78,7 +78,10 @@ def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -
         journal.set_meta(audit=None)
     while (reason := state.stop_reason(begun=begun is not None)) is None:
         number = state.usage.queries
-        choice = state.strategy.next(number, begun)
+        try:
+            choice = state.strategy.next(number, begun)
+        except OutOfTime:  # the simulator did not return from a reset
+            return StopReason.budget("seconds")
         if begun is None:
             journal.begin_query(number, choice.record, choice.own_starts)
         query = Query(number, choice.tasks, spec.seed, choice.in_order)
@@ -195,17 +198,19 @@ def answers(
         rest = budget.left_after(spent)
         return rest if rest.seconds is None else replace(rest, seconds=min(rest.seconds, seconds))
 
+    resets = state.begins_with_resets
     for task, draw in zip(query.tasks, recorded, strict=False):
         if query.in_order:
             retrace(task, draw)
-        state.positions.count_visits(draw, {})
+        state.positions.count_visits(draw, {}, task.start if resets else None)
         spent += draw.usage
         yield draw
     intents = state.graph.capabilities
     with closing(pool.answers(query, len(recorded), intents, left)) as found:
         for index, answer in enumerate(found, len(recorded)):
-            kept = state.positions.count_visits(answer.draw, answer.positions)
             start = query.tasks[index].start
+            reset = start if resets else None
+            kept = state.positions.count_visits(answer.draw, answer.positions, reset)
             journal.add_draw((query.number, index), start, answer.draw, kept)
             spent += answer.draw.usage
             yield answer.draw

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from capscope.assessment.discovery import intents_of
-from capscope.assessment.known_positions import KnownPositions
-from capscope.assessment.time_limit import TimeLimit
+from capscope.assessment.known_positions import KnownPositions, after_reset
+from capscope.assessment.time_limit import TimeLimit, interrupted_at
 from capscope.assessment.workers import Workers
 from capscope.errors import ProblemError
 from capscope.journal.draws import Draw, QueryRecord, Start
@@ -132,7 +132,7 @@ class RunState:
         self.graph = StateGraph(spec.problem.vocabulary)
         self.graph.expected = spec.expected
         self.graph.extend(journal.intents()[: meta.discovered or 0])
-        self.positions = KnownPositions(initial, journal, spec.settings, spec.seed)
+        self.positions = KnownPositions(initial, journal, spec.settings, spec.seed, self._reset)
         for start in initial:
             self.graph.node(start.state)
         self.strategy = STRATEGIES.find(spec.strategy).begin(
@@ -142,6 +142,15 @@ class RunState:
             )
         )  # fmt: skip
         self._effects: set[Effect] = set()
+
+    def _reset(self, seed: int) -> Start:
+        ends = self.spec.limit.asking_ends
+        return interrupted_at(ends, lambda: after_reset(self.spec.problem, seed))
+
+    @property
+    def begins_with_resets(self) -> bool:
+        """Whether each draw begins with a reset of its own, as those of an audit do."""
+        return self.strategy.audit is not None and self.strategy.audit.length > 0
 
     def replay(self, table: ExecutionTable) -> None:
         """Absorb the finished queries of a table, as if they were being made now."""
@@ -154,13 +163,16 @@ class RunState:
         for number, transitions in enumerate(past.transitions_by_query()):
             # Only an audit needs them, and looking them up takes time.
             lasts = past.last_executions(number) if self.strategy.audit is not None else ()
+            starts = past.starts(number) if self.begins_with_resets else ()
+            self.positions.count_past_resets(starts)
+            resets = [state for state, _ in starts]
             if number + 1 == finished:
                 record = self.journal.query(number)
                 assert record is not None, "the table has no query that the journal lacks"
                 ends = _ends(self.journal.draws(number), record.start.state)
-                self._learn(transitions, record.informative, lasts, record.distance, ends)
+                self._learn(transitions, record.informative, lasts, resets, record.distance, ends)
             else:
-                self._learn(transitions, informative[number], lasts)
+                self._learn(transitions, informative[number], lasts, resets)
         self.usage += past.queries.usage()
 
     def absorb(self, record: QueryRecord, draws: Sequence[Draw], seconds: float) -> None:
@@ -172,7 +184,12 @@ class RunState:
             if attempt.ending is not Ending.CUT
         )
         ends = _ends(draws, record.start.state)
-        self._learn(transitions, record.informative, _lasts(draws), record.distance, ends)
+        resets = (
+            [draw.executions[0].attempt.trajectory[0] for draw in draws if draw.executions]
+            if self.begins_with_resets
+            else ()
+        )
+        self._learn(transitions, record.informative, _lasts(draws), resets, record.distance, ends)
         made = sum((draw.usage for draw in draws), Usage())
         self.usage += replace(made, queries=1, seconds=seconds)
 
@@ -181,6 +198,7 @@ class RunState:
         transitions: Counter[Transition],
         informative: bool,
         lasts: Sequence[LastExecution | None],
+        resets: Sequence[State],
         distance: int = 0,
         ends: Sequence[DrawEnd] = (),
     ) -> None:
@@ -189,7 +207,9 @@ class RunState:
             self._discover(transitions)
         pairs = [(before, capability) for before, capability, _ in transitions]
         made = transitions.total()
-        self.strategy.observe(QueryResult(informative, distance, pairs, learned, ends, lasts, made))
+        self.strategy.observe(
+            QueryResult(informative, distance, pairs, learned, ends, lasts, made, resets)
+        )
 
     def _discover(self, transitions: Counter[Transition]) -> None:
         # One by one: a query that was cut and is completed later then finds its intents in the

@@ -123,15 +123,13 @@ def successes(graph: StateGraph, intent: Intent) -> dict[State, tuple[int, int]]
 
 def _mean(chain: Persistence, weights: Mapping[State, int], executions: int) -> Rate:
     """Take the mean over some states; one never tried may have any probability."""
-    row = {state: i for i, state in enumerate(chain.states)}
-    known = [(row[state], weight) for state, weight in weights.items() if state in row]
-    whole, tried = sum(weights.values()), sum(weight for _, weight in known)
-    low, high = (
-        sum(weight * float(column[i]) for i, weight in known) for column in (chain.low, chain.high)
-    )
-    high += whole - tried
-    mean = chain.mean(weights)
-    return Rate(mean, low / whole, high / whole, None, executions, whole, tried)
+    tried = {state: weights[state] for state in chain.states if state in weights}
+    whole, known = sum(weights.values()), sum(tried.values())
+    mean, (low, high) = chain.mean(weights), chain.interval(tried)
+    low, high = low * known / whole, 1 - (1 - high) * known / whole
+    if mean is not None:
+        low, high = min(low, mean), max(high, mean)
+    return Rate(mean, low, high, None, executions, whole, known)
 
 
 def _from_resets(

@@ -13,29 +13,37 @@ open: a mean over states leaves such paths out, and if they are the majority the
 the states, as in all worlds in which few pairs are tried. Weighting inferences by their doubt did
 not improve the rates, and estimating doubts takes several times as long as the model.
 
-The interval. Solving the chain by its frequencies alone would treat a state drawn once as known.
-Here each outcome of a rule has an interval that is valid at any time, and the chain is solved for
-the least and the most favorable probabilities within them (an interval Markov chain): in each
-round, a state gives the free probability to its worst, or best, outcomes. Unseen outcomes and
-untried states are failure in one case and success in the other, whatever the model infers. The
-rounds begin with failure, or success, everywhere, so that bounds hold whenever they end.
+**The interval.** Solving the chain by its frequencies alone would treat a state drawn once as
+known, and with an interval for each state, all would be at their worst at once. So the
+probabilities of all pairs are sampled together, from what all draws of the run say about how often
+a pair repeats what it did (`stats/repetition.py`), and the chain is solved for each sample: once
+with failure for whatever was never seen, untried states included, and once with success. Inferences
+do not count.
 
-States of one rule are taken to have the same probabilities, unless the draws show that they differ
-(`Outcome.spread`); then each has its own.
+States are put into a rule because of what they showed, so its draws do not tell whether they would
+show it again. Hence each pair has probabilities of its own. Outcomes are grouped by capability and
+by whether anything changed: an agent that slips does nothing once and something the next time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from capscope.logic import Effect, Intent, State, StateTest
-from capscope.model import LearnedModel, Rule, StateGraph
-from capscope.stats.arrays import Floats
-from capscope.stats.stratified_mean import single_interval
+from capscope.model import LearnedModel, StateGraph
+from capscope.seeds import child_seed
+from capscope.stats.arrays import Floats, Mask
+from capscope.stats.repetition import (
+    ProbabilitySampler,
+    Stick,
+    in_order_of_appearance,
+    sampled_distributions,
+    sticks_of,
+)
 
 PATIENCE = 3
 """Executions in a row without a change after which one stops asking."""
@@ -48,19 +56,7 @@ _SMALLEST_CHANGE = 1e-7
 _FAILURE, _SUCCESS, _UNKNOWN = 0, 1, 2
 _TARGETS = 3
 """Where outcomes lead besides states of the chain: failure, success, anything never seen."""
-
-
-@dataclass(frozen=True)
-class OutcomeBounds:
-    """The probabilities of an outcome of one state."""
-
-    effect: Effect
-    share: float
-    low: float
-    high: float
-
-
-_Outcomes = tuple[tuple[OutcomeBounds, ...], float]
+_TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -68,65 +64,78 @@ class StateOutcomes:
     """What a capability does in one state."""
 
     state: State
-    outcomes: tuple[OutcomeBounds, ...]
-    unseen: float
-    """An upper bound on the probability of everything that was never seen."""
+    shares: Mapping[Effect, float]
+    """How often each effect is expected."""
+    counts: Mapping[Effect, int] = field(default_factory=dict)
+    """How often each effect was drawn; none if it was never tried."""
 
 
-def outcomes_tried(graph: StateGraph, intent: Intent, confidence: float) -> list[StateOutcomes]:
-    """Return what happens in each state in which the intent did not hold and was asked for.
-
-    With the given confidence, all bounds hold together.
-    """
+def outcomes_tried(graph: StateGraph, intent: Intent) -> list[StateOutcomes]:
+    """Return what happens in each state in which the intent did not hold and was asked for."""
     capability, holds = graph.index[intent], intent.test(graph.vocabulary)
-    rules = [
-        (rule, [state for state in rule.states if not holds(state)], _states_differ(rule))
-        for rule in graph.rules(intent)
-    ]
-    questions = sum(
-        (len(states) if differ else bool(states)) * (len(rule.outcomes) + 1)
-        for rule, states, differ in rules
-    )
-    each = 1 - (1 - confidence) / max(questions, 1)
-    found = []
-    for rule, states, differ in rules:
-        pooled = {outcome.effect: outcome.count for outcome in rule.outcomes}
-        known: dict[frozenset[tuple[Effect, int]], _Outcomes] = {}
-        for state in states:
+    found: list[StateOutcomes] = []
+    for rule in graph.rules(intent):
+        known: dict[frozenset[tuple[Effect, int]], Mapping[Effect, float]] = {}
+        for state in rule.states:
             pair = graph.pair(state, capability)
-            own: Mapping[Effect, int] = pair.counts if pair else {}
-            key = frozenset(own.items())
-            if key not in known:
-                known[key] = _bounded(rule.distribution(own), own if differ else pooled, each)
-            found.append(StateOutcomes(state, *known[key]))
+            if pair is not None and not holds(state):
+                key = frozenset(pair.counts.items())
+                if key not in known:
+                    known[key] = rule.distribution(pair.counts)
+                found.append(StateOutcomes(state, known[key], pair.counts))
     return found
 
 
-def _states_differ(rule: Rule) -> bool:
-    return any(outcome.spread is not None for outcome in rule.outcomes)
-
-
-def _bounded(
-    shares: Mapping[Effect, float], counts: Mapping[Effect, int], confidence: float
-) -> _Outcomes:
-    draws = sum(counts.values())
-    bounds = {e: single_interval(counts.get(e, 0), draws, confidence) for e in shares}
-    outcomes = tuple(OutcomeBounds(e, share, *bounds[e]) for e, share in shares.items())
-    return outcomes, single_interval(0, draws, confidence)[1]
-
-
 def persistences(
-    graph: StateGraph, inference: LearnedModel | None = None, confidence: float = 0.95
+    graph: StateGraph, inference: LearnedModel | None = None, seed: int = 0
 ) -> dict[Intent, Persistence]:
-    """Solve the chain of asking for one intent until it holds, for each capability."""
-    tried = {intent: outcomes_tried(graph, intent, confidence) for intent in graph.capabilities}
+    """Solve the chain of asking for one intent until it holds, for each capability.
+
+    Args:
+        graph: What was tried.
+        inference: Continues the chains where nothing was tried.
+        seed: For the intervals.
+
+    Returns:
+        The solved chains.
+    """
+    tried = {intent: outcomes_tried(graph, intent) for intent in graph.capabilities}
     rows = {intent: list(own) for intent, own in tried.items()}
     if inference is not None:
         _continue(rows, graph, inference)
+    samplers = _samplers(list(tried.values()), seed)
     return {
-        intent: Persistence(rows[intent], len(own), intent.test(graph.vocabulary))
-        for intent, own in tried.items()
+        intent: Persistence(rows[intent], intent.test(graph.vocabulary), *sampler)
+        for intent, sampler in zip(tried, samplers, strict=True)
     }
+
+
+def _samplers(
+    tried: Sequence[Sequence[StateOutcomes]], seed: int
+) -> list[tuple[list[list[Effect]], ProbabilitySampler]]:
+    """Return for each capability the effects of each state in order, and the sampler of these."""
+    rng = np.random.default_rng(seed)
+    ordered = [[in_order_of_appearance(one.counts, rng) for one in own] for own in tried]
+    sticks = [[sticks_of([*row.values()]) for row in rows] for rows in ordered]
+    idle = [[not e.adds and not e.deletes for row in rows for e in row] for rows in ordered]
+    groups: list[list[Stick]] = []
+    for rows, which in zip(sticks, idle, strict=True):
+        flat = [stick for row in rows for stick in row]
+        for side in (False, True):
+            groups.append([s for s, own in zip(flat, which, strict=True) if own == side])
+    cells = sampled_distributions(groups, rng)
+    return [
+        (
+            [list(row) for row in ordered[number]],
+            ProbabilitySampler(
+                sticks[number],
+                [int(own) for own in idle[number]],
+                cells[2 * number : 2 * number + 2],
+                child_seed(seed, number),
+            ),
+        )
+        for number in range(len(tried))
+    ]
 
 
 def _continue(
@@ -156,8 +165,8 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
     """Return the states that some rows lead into and that were not met before."""
     found = []
     for one in rows:
-        for outcome in one.outcomes:
-            after = outcome.effect.apply(one.state)
+        for effect in one.shares:
+            after = effect.apply(one.state)
             if after not in met and not holds(after):
                 met.add(after)
                 found.append(after)
@@ -165,108 +174,118 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
 
 
 def _inferred(state: State, intent: Intent, inference: LearnedModel) -> StateOutcomes:
-    outcomes = tuple(
-        OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
-        for end, share in inference.predict(state, intent).items()
-    )
-    return StateOutcomes(state, outcomes, 1.0)
+    predicted = inference.predict(state, intent)
+    return StateOutcomes(state, {Effect.between(state, end): p for end, p in predicted.items()})
 
 
 class Persistence:
     """For each state tried, the probability that the intent holds in the end if it is asked for.
 
-    The outcomes of all states are arrays: a row for each state, those that were tried first, padded
-    to the same length; the last column is for all that was never seen.
+    The outcomes of all states are edges of a graph, in arrays: states that were tried come first.
+    What a state may do besides is unknown.
     """
 
-    def __init__(self, rows: Sequence[StateOutcomes], tried: int, holds: StateTest) -> None:
-        """Take the outcomes of all states; the first of them were tried."""
-        self.states = tuple(one.state for one in rows[:tried])
-        row = {one.state: _TARGETS + i for i, one in enumerate(rows)}
-        size = len(rows), 1 + max((len(one.outcomes) for one in rows), default=0)
-        self._target = np.zeros(size, dtype=np.int64)
-        self._share, self._low, self._high = np.zeros((3, *size))
-        for i, one in enumerate(rows):
-            for k, outcome in enumerate(one.outcomes):
-                after = outcome.effect.apply(one.state)
-                self._target[i, k] = _SUCCESS if holds(after) else row.get(after, _UNKNOWN)
-                self._share[i, k] = outcome.share
-                self._low[i, k], self._high[i, k] = outcome.low, outcome.high
-            self._target[i, -1], self._high[i, -1] = _UNKNOWN, one.unseen
-            self._share[i, -1] = max(0.0, 1 - self._share[i].sum())
+    def __init__(
+        self,
+        states: Sequence[StateOutcomes],
+        holds: StateTest,
+        effects: Sequence[Sequence[Effect]],
+        sampler: ProbabilitySampler,
+    ) -> None:
+        """Take the outcomes of all states, and the effects that the sampler is about."""
+        self.states = tuple(one.state for one in states if one.counts)
+        self._size, self.sampler, self.effects = len(states), sampler, effects
+        number = {one.state: _TARGETS + i for i, one in enumerate(states)}
+        # The place of each outcome in the samples; the last is for outcomes never drawn there.
+        pairs = [(i, effect) for i, own in enumerate(effects) for effect in own]
+        places = {pair: place for place, pair in enumerate(pairs)}
+        edges = [
+            (i, target, share, places.get((i, effect), len(places)))
+            for i, one in enumerate(states)
+            for effect, share in one.shares.items()
+            for after in [effect.apply(one.state)]
+            for target in [_SUCCESS if holds(after) else number.get(after, _UNKNOWN)]
+        ]
+        source, target, share, place = np.array(edges, dtype=np.float64).reshape(-1, 4).T
+        self._source, self._place = source.astype(np.int64), place.astype(np.int64)
+        self._target, self._share = target.astype(np.int64), share
+        self._stays: Mask = self._target == self._source + _TARGETS
 
     @cached_property
     def share(self) -> Floats:
         """By the frequencies and, in untried states, by the inferences; open is failure."""
-        return self._solved(lambda values: self._share, success=1.0)
+        return self._by_frequencies(self._share, success=1.0)
 
     @cached_property
     def open(self) -> Floats:
         """The probability that the path leads to where nothing is known or inferred."""
-        return self._solved(lambda values: self._share, unknown=1.0)
+        return self._by_frequencies(self._share, unknown=1.0)
 
     @cached_property
     def measured(self) -> Floats:
         """By the frequencies alone; an untried state counts as failure."""
-        share = self._share.copy()
-        share[len(self.states) :] = 0.0
-        return self._solved(lambda values: share, success=1.0)
+        tried = self._source < len(self.states)
+        return self._by_frequencies(self._share * tried, success=1.0)
 
-    @cached_property
-    def low(self) -> Floats:
-        """In the least favorable case, or less."""
-        return self._solved(self._allotted, success=1.0)
-
-    @cached_property
-    def high(self) -> Floats:
-        """In the most favorable case, or more."""
-        return self._solved(
-            lambda values: self._allotted(-values), success=1.0, unknown=1.0, states=1.0
-        )
+    def _by_frequencies(self, shares: Floats, **worth: float) -> Floats:
+        values: Floats = self._solved(shares[None, :], **worth)[0]
+        return values
 
     def mean(self, weights: Mapping[State, int]) -> float | None:
         """Return the mean over states, of the paths whose ends are known; None if most are open."""
-        each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
+        each = self._each(weights)
         known = float(each @ (1 - self.open))
         if not 0 < _LEAST_KNOWN * each.sum() <= known:
             return None
         return float(each @ self.share) / known
 
-    def _allotted(self, rank: Floats) -> Floats:
-        """Give each outcome its lower bound, and what is free to those of the lowest rank."""
-        order = np.argsort(rank, axis=1, kind="stable")
-        room = np.take_along_axis(self._high - self._low, order, axis=1)
-        free = 1 - self._low.sum(axis=1, keepdims=True)
-        given = np.clip(free - (np.cumsum(room, axis=1) - room), 0.0, room)
-        extra = np.empty_like(given)
-        np.put_along_axis(extra, order, given, axis=1)
-        allotted: Floats = self._low + extra
-        return allotted
+    def _each(self, weights: Mapping[State, int]) -> Floats:
+        return np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
+
+    def interval(self, weights: Mapping[State, int]) -> tuple[float, float]:
+        """Return the 95 % interval of the mean over states, all paths included.
+
+        At the lower end everything that was never seen is failure, at the upper end success.
+        """
+        each = self._each(weights)
+        low, high = np.hstack(
+            [
+                (
+                    self._solved(shares, success=1.0) @ each,
+                    self._solved(shares, success=1.0, unknown=1.0, states=1.0) @ each,
+                )
+                for shares in self.sampler.batches(self._place)
+            ]
+        )
+        ends = np.quantile(low, _TAIL), np.quantile(high, 1 - _TAIL)
+        return float(ends[0] / each.sum()), float(ends[1] / each.sum())
 
     def _solved(
-        self,
-        choose: Callable[[Floats], Floats],
-        *,
-        success: float = 0.0,
-        unknown: float = 0.0,
-        states: float = 0.0,
+        self, shares: Floats, *, success: float = 0.0, unknown: float = 0.0, states: float = 0.0
     ) -> Floats:
-        """Repeat until nothing changes; `choose` gives the probabilities at the present values.
+        """Repeat until nothing changes, for each row of probabilities of the edges.
 
-        The other arguments are what each target is worth before the first round.
+        The other arguments are what each target is worth, states before the first round.
         """
-        size = len(self._target)
-        values = np.full(_TARGETS + size, states)
-        values[_FAILURE], values[_SUCCESS], values[_UNKNOWN] = 0.0, success, unknown
-        stays = self._target == np.arange(size)[:, None] + _TARGETS
+        values = np.full((len(shares), _TARGETS + self._size), states)
+        values[:, :_TARGETS] = 0.0, success, unknown
+        stayed, moved = shares * self._stays, shares * ~self._stays
+        # After an execution without a change, one less may follow.
+        stay = self._summed(stayed)
+        times = sum(stay**k for k in range(PATIENCE))
+        rest = unknown * np.clip(1 - self._summed(shares), 0.0, None)
         for _ in range(_ROUNDS):
-            ahead, left = values[self._target], np.zeros(size)
-            for _ in range(PATIENCE):
-                # After an execution without a change, one less may follow.
-                worth = np.where(stays, left[:, None], ahead)
-                left = (choose(worth) * worth).sum(axis=1)
-            change = np.abs(left - values[_TARGETS:]).max(initial=0.0)
-            values[_TARGETS:] = left
+            left = times * (self._summed(moved * values[:, self._target]) + rest)
+            change = np.abs(left - values[:, _TARGETS:]).max(initial=0.0)
+            values[:, _TARGETS:] = left
             if change < _SMALLEST_CHANGE:
                 break
-        return values[_TARGETS : _TARGETS + len(self.states)]
+        return values[:, _TARGETS : _TARGETS + len(self.states)]
+
+    def _summed(self, edges: Floats) -> Floats:
+        """Add up what each state's edges are worth; every state with an edge has its own run."""
+        total = np.zeros((len(edges), self._size))
+        if len(self._source):
+            first = np.flatnonzero(np.diff(self._source, prepend=-1))
+            total[:, self._source[first]] = np.add.reduceat(edges, first, axis=1)
+        return total

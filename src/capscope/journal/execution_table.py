@@ -212,6 +212,13 @@ class ExecutionTable:
             last[draw] = None if cut else LastExecution(transition, number + 1)
         return last
 
+    def starts(self, query: int) -> list[tuple[State, bytes]]:
+        """Return where the draws of a query began: the state, and the name of the position."""
+        first, end = np.searchsorted(self.query, [query, query + 1]).tolist()
+        begun = first + np.flatnonzero(self.number[first:end] == 0)
+        columns = self.before[begun].tolist(), self.position[begun].tolist()
+        return [(self.states[s], self.position_names[at]) for s, at in zip(*columns, strict=True)]
+
     def first_queries(self, number: int) -> ExecutionTable:
         """Return the table as it was after the first queries."""
         if number >= len(self.queries):

@@ -162,7 +162,7 @@ class Settings:
     def use_length(self) -> int:
         """The maximum number of requests in a sequence that is drawn as in use: by an audit.
 
-        Use is modelled as random requests, one after the other, from an initial position. It is 0
+        Use is modelled as random requests, one after the other, after a reset. It is 0
         if audits draw single requests in any state instead.
         """
         return min(self.audit_length, self.scope or self.audit_length)

@@ -1,15 +1,20 @@
-"""The audit: how often does the agent surprise the model when it is used?
+"""The audit: how often does the agent surprise the model when it is used, and how sharp is it?
 
-The model is frozen. Then executions are drawn as in use: a sequence of one to `length` random
-capabilities from an initial position, of which one execution is scored: a surprise if it ends in an
-outcome that the model held impossible, or could not predict at all. One execution of each sequence
-makes the samples independent, and each execution of such sequences is equally likely to be scored.
+The model is frozen. Then executions are drawn as in use: a reset with a seed of its own and a
+sequence of one to `length` random capabilities, of which one execution is scored: a surprise if it
+ends in an outcome that the model held impossible, or could not predict at all. One execution of
+each sequence makes the samples independent, and each execution of such sequences is equally likely
+to be scored.
 
 Against the hypothesis that the rate of surprises is at least ε, a bettor who expects the rate q < ε
 multiplies its wealth by (1 − q)/(1 − ε) for each execution as foreseen and by q/ε for each
 surprise; if the hypothesis is true, wealth ever reaches 1/δ with probability at most δ (Ville). Two
 bettors share the start capital. A round that is not going well is abandoned: its draws are learned
 from, and a later round audits the next model. All rounds together spend no more than δ.
+
+A model that holds everything possible is never surprised. So a second bet, with a δ of its own, is
+about the mean probability that the model gave to what happened (`mean_bounds`). It is small for a
+model that says little, and for an agent of which nobody could say more.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from capscope.stats import mean_bounds
 from capscope.stats.beta import bisected, log_sum_exp
 
 _BETTORS = ((2 / 3, 0.0), (1 / 3, 0.25))
@@ -90,8 +96,12 @@ class AuditResult:
     surprises: int
     executions: int
     """All executions of the round, those that lead to the scored ones included."""
+    probability: float = 0.0
+    """The sum of the probabilities that the model gave to what the scored executions showed."""
+    added_to: int = 0
+    """The pairs that showed an outcome that the model held impossible, scored or not."""
 
-    json_properties: ClassVar = ("passed", "bound", "statement")
+    json_properties: ClassVar = ("passed", "bound", "sharpness", "sharpness_bound", "statement")
 
     @property
     def passed(self) -> bool:
@@ -117,17 +127,44 @@ class AuditResult:
         return upper_bound(self.samples, self.surprises, self._error)
 
     @property
-    def statement(self) -> str:
-        """What may be claimed."""
+    def sharpness(self) -> float:
+        """The mean probability that the model gave to what the scored executions showed."""
+        return self.probability / self.samples if self.samples else 0.0
+
+    @property
+    def sharpness_bound(self) -> float:
+        """What that is at least among all executions drawn like these; holds at any time."""
+        if not self.probability:
+            return 0.0
+        return mean_bounds.lower_bound([(self.probability, self.samples)], 1.0 - self._error)
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What may be claimed: how rare surprises are, how sharp the model is, and of which one."""
         claimed = self.rate if self.passed else self.bound
         if claimed >= 1.0:
-            return f"the audit had just begun ({self.samples} scored executions)"
-        return (
-            f"with {self.confidence:.4g} confidence, at most {100 * claimed:.3g} % of executions "
-            f"{self._of} end in an outcome that the model held impossible (audit of "
-            f"{self.executions:,} executions, {self.samples:,} scored, {self.surprises} "
+            return (f"the audit had just begun ({self.samples} scored executions)",)
+        sure = f"with {self.confidence:.4g} confidence"
+        surprises = (
+            f"{sure}, at most {100 * claimed:.3g} % of executions {self._of} end in an outcome "
+            f"that the model held impossible (audit of {self.executions:,} executions, "
+            f"{self.samples:,} scored, {self.surprises} "
             f"surprise{'' if self.surprises == 1 else 's'})"
         )
+        sharpness = (
+            f"{sure}, the mean probability that the model gives to what happens in them is at "
+            f"least {_rounded_down(self.sharpness_bound)} ({self.sharpness:.2f} in the audit)"
+        )
+        if not self.added_to:
+            return surprises, sharpness
+        pairs = f"{self.added_to:,} pair{'' if self.added_to == 1 else 's'}"
+        audited = f"the audited model is that before the audit, which added outcomes to {pairs}"
+        return surprises, sharpness, audited
+
+    @property
+    def statement(self) -> str:
+        """The statements in one line."""
+        return "; ".join(self.statements)
 
     @property
     def _of(self) -> str:
@@ -136,6 +173,10 @@ class AuditResult:
         if self.length:
             return f"in sequences of 1 to {self.length} random capabilities from the beginning"
         return "of random capabilities in random seen states"
+
+
+def _rounded_down(bound: float) -> str:
+    return f"{math.floor(100 * bound) / 100:.2f}"
 
 
 def step_weights(length: int) -> Sequence[float]:

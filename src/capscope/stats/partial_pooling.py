@@ -36,8 +36,8 @@ _LEAST_RATIO = 20.0
 _LEVEL = 0.95
 _SAMPLES = 4096
 _SHIFT = 8
-_MEANS: Floats = np.sin(np.linspace(0, np.pi / 2, 50)[1:-1, None]) ** 2
-_SIZES: Floats = np.power(2.0, np.arange(-6, 10))[:, None, None]
+MEANS: Floats = np.sin(np.linspace(0, np.pi / 2, 50)[1:-1, None]) ** 2
+SIZES: Floats = np.power(2.0, np.arange(-6, 10))[:, None, None]
 """Means and a + b of the beta distributions that probabilities of states may come from.
 
 A small a + b, states that differ, is more probable beforehand: two states with 99 of 99 and 0 of 1
@@ -68,10 +68,10 @@ def mean_probability(counts: Sequence[tuple[float, float, float]]) -> float:
     rows, which, times = np.unique(
         np.stack([hits, draws], axis=1), axis=0, return_inverse=True, return_counts=True
     )
-    a, b = _MEANS * _SIZES, (1 - _MEANS) * _SIZES
+    a, b = MEANS * SIZES, (1 - MEANS) * SIZES
     seen, made = rows.T
-    scores = _log_rising(a, seen) + _log_rising(b, made - seen) - _log_rising(a + b, made)
-    scores = scores @ times - np.log(_SIZES[:, :, 0]) / 2
+    scores = log_rising(a, seen) + log_rising(b, made - seen) - log_rising(a + b, made)
+    scores = scores @ times - np.log(SIZES[:, :, 0]) / 2
     likelihood = np.exp(scores - scores.max())
     posterior = ((a + seen) / (a + b + made) * likelihood[:, :, None]).sum(axis=(0, 1))
     own = posterior[which.reshape(-1)] / likelihood.sum()
@@ -227,7 +227,7 @@ def fit_states(rows: Integers, times: Integers) -> Fit:
     sizes = worth.sum(axis=1)
     means: Floats = (worth / draws) @ rows / sizes[:, None]
     alphas = means[:-1, None, :] * kappa[:, :, None]
-    inside = _log_rising(alphas, rows).sum(axis=2) - _log_rising(kappa, draws)
+    inside = log_rising(alphas, rows).sum(axis=2) - log_rising(kappa, draws)
     with np.errstate(divide="ignore"):
         logs = np.where(means > 0, np.log(means), 0.0)
     equal = (times @ rows) @ logs[-1]
@@ -240,7 +240,7 @@ def fit_states(rows: Integers, times: Integers) -> Fit:
     return Fit(scores + price, means, sizes)
 
 
-def _log_rising(start: Floats, steps: Integers | Floats) -> Floats:
+def log_rising(start: Floats, steps: Integers | Floats) -> Floats:
     """Return log Γ(start + steps) − log Γ(start); 0 if there are no steps."""
     safe = np.where(start > 0, start, 1.0)
     rising: Floats = np.where(

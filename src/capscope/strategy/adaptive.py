@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from capscope.journal.draws import QueryRecord
+from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.run_meta import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import LearnedModel
@@ -46,7 +46,7 @@ from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.suspicions import Suspicions
 
-_CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
+_CANDIDATES, _QUERY, _SEQUENCE, _RESET = -6, -7, -8, -9  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
 _NEAR_TURNS = {0: 8, 1_000: 3, 2_000: 2}  # {minimum executions: query interval}
 _HAZARD_TURN = 2  # with hazards: query interval
@@ -90,6 +90,7 @@ class AdaptiveStrategy:
         self._rounds = 0
         self._audited_capabilities = 0
         self._audited_states: list[State] = []
+        self._added_to: set[tuple[State, int]] = set()  # by outcomes that were held impossible
         self.audit: AuditResult | None = None
         """The audit under way, or the one that ended the run."""
         self.audited: LearnedModel | None = None
@@ -154,25 +155,30 @@ class AdaptiveStrategy:
         ]
 
     def _audit_query(self, number: int, begun: BegunQuery | None) -> QueryChoice:
-        rng = random.Random(child_seed(self._context.seed, number, _QUERY))
-        positions = self._context.positions
-        tasks = [
-            Task(
-                rng.choice(positions.initial)
-                if self._length
-                else positions.choose(rng.choice(self._audited_states), rng),
-                policy,
-            )
-            for policy in self._audit_policies(number)
-        ]
-        record = QueryRecord(tasks[0].start, 0, 0.0, 0.0, informative=False)
-        return QueryChoice(record if begun is None else begun.record, tasks)
+        policies = self._audit_policies(number)
+        if begun is not None:
+            starts, record = begun.starts_of(len(policies)), begun.record
+        else:
+            starts = list(self._audit_starts(number, len(policies)))
+            record = QueryRecord(starts[0], 0, 0.0, 0.0, informative=False)
+        return QueryChoice(record, [Task(*one) for one in zip(starts, policies, strict=True)])
+
+    def _audit_starts(self, number: int, draws: int) -> Iterator[Start]:
+        seed, positions = self._context.seed, self._context.positions
+        rng = random.Random(child_seed(seed, number, _QUERY))
+        for draw in range(draws):
+            if self._length:
+                yield positions.reset(child_seed(seed, number, _RESET, draw))
+            else:
+                yield positions.choose(rng.choice(self._audited_states), rng)
 
     def observe(self, result: QueryResult) -> None:
         """Learn from the answers to a query, or score them."""
         number, self._queries = self._queries, self._queries + 1
         self._executions += result.executions
-        if result.learned.new_transitions:
+        begun = [state for state in result.resets if self._distances.of.get(state) != 0]
+        self._distances.of |= dict.fromkeys(begun, 0)
+        if result.learned.new_transitions or begun:
             self._distances.observe(result.pairs)
         if self._hazards is not None:
             self._hazards.observe(result.pairs)
@@ -228,29 +234,45 @@ class AdaptiveStrategy:
             return
         self._rounds += 1
         graph = self._context.graph
-        self.audited = LearnedModel.fitted(graph, self._context.seed)
+        # What its predictions are looked up in must not have the answers that they are scored on.
+        self.audited = LearnedModel.fitted(graph.copy(), self._context.seed)
         self._audited_states = [s for s in graph.nodes if self._candidates.in_scope(s)]
         self._audited_capabilities = len(graph.capabilities)
         self.audit = AuditResult(
             settings.audit, settings.confidence, self._length, self._rounds, self._queries, 0, 0, 0
         )
+        self._added_to = set()
 
     def _score(self, number: int, result: QueryResult) -> None:
         assert self.audit is not None and self.audited is not None, "an audit is under way"
-        policies = self._audit_policies(number)
+        model, intents = self.audited, self._context.graph.capabilities
         samples = surprises = 0
-        for policy, last in zip(policies, result.lasts, strict=False):
+        probability = 0.0
+        for policy, last in zip(self._audit_policies(number), result.lasts, strict=False):
             if last is not None and last.executions == len(policy.sequence):
+                state, capability, after = last.transition
                 samples += 1
-                surprises += not self.audited.foresees(*last.transition)
+                surprises += not model.foresees(state, capability, after)
+                probability += model.predict(state, intents[capability]).get(after, 0.0)
+        self._added_to.update(pair for pair in result.pairs if not self._foreseen(*pair))
         self.audit = replace(
             self.audit,
             samples=self.audit.samples + samples,
             surprises=self.audit.surprises + surprises,
             executions=self.audit.executions + result.executions,
+            probability=self.audit.probability + probability,
+            added_to=len(self._added_to),
         )
         if self.audit.abandoned or self._candidates.outdated:
             self._learn_from_audit()
+
+    def _foreseen(self, state: State, capability: int) -> bool:
+        """Return whether the audited model held possible all that a pair has shown by now."""
+        assert self.audited is not None, "an audit is under way"
+        pair = self._context.graph.pair(state, capability)
+        assert pair is not None, "the pair was executed"
+        ends = (effect.apply(state) for effect in pair.counts)
+        return all(self.audited.foresees(state, capability, end) for end in ends)
 
     def _learn_from_audit(self) -> None:
         """Give a round up, and learn from what it drew."""

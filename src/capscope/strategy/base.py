@@ -92,6 +92,9 @@ class PositionStore(Protocol):
     def choose(self, state: State, rng: random.Random) -> Start:
         """Choose one of the positions kept for a state that was seen."""
 
+    def reset(self, seed: int) -> Start:
+        """Reset the simulator with a seed, and return where that leads."""
+
 
 @dataclass(frozen=True)
 class StrategyContext:
@@ -142,6 +145,10 @@ class BegunQuery(NamedTuple):
     starts: Sequence[Start]
     """Where each draw starts; empty if all start where the query does."""
 
+    def starts_of(self, draws: int) -> Sequence[Start]:
+        """Return where each of its draws starts."""
+        return self.starts or [self.record.start] * draws
+
 
 def batch_query(
     context: StrategyContext,
@@ -160,7 +167,7 @@ def batch_query(
         record = QueryRecord(starts[0], 0, 0.0, predicted, informative=True)
     else:
         record = begun.record
-        starts = begun.starts or [record.start] * len(wanted)
+        starts = begun.starts_of(len(wanted))
         if [start.state for start in starts] != [state for state, _ in wanted]:
             raise JournalError(
                 f"{context.journal}: query {number} was begun elsewhere than it would be now; "
@@ -198,6 +205,8 @@ class QueryResult:
     audit is under way."""
     executions: int = 0
     """The executions that were not cut short."""
+    resets: Sequence[State] = field(default=())
+    """The states after the resets with which its draws began."""
 
 
 class Strategy(Protocol):

@@ -24,6 +24,7 @@ from capscope.strategy.hazard_search import HazardSearch
 _MOST_PAIRS = 100_000
 _MOST_ATOMS = 256  # beyond this many, pairs of atoms are not counted
 _NOVELTY = 0.5
+_UNDECIDED = 2.0  # what a pair is worth about which the extremes of the lattice differ
 _FLOOR = 0.01  # a pair that nothing is unclear about is still worth this much
 _MANY_NEW_PAIRS = 4  # of atoms; more make a state no more novel
 _NEW_STATE_DOUBT = 0.5
@@ -70,6 +71,7 @@ class Candidates:
         self._place: dict[State, int] = {}
         self._draws: Integers = np.zeros((0, 0), dtype=np.int64)
         self._doubt: Floats = np.zeros((0, 0))
+        self._undecided: Floats = np.zeros((0, 0))  # where the extremes of the lattice differ
         self._types: Integers = np.zeros((0, 0), dtype=np.int64)
         self._novelty: Floats = np.zeros((0, 0))
         self._relevance: Floats = np.zeros(0)
@@ -94,6 +96,7 @@ class Candidates:
             for capability, pair in enumerate(graph.nodes[state].pairs):
                 self._count_draws(capability, place, pair)
         self._doubt = np.ones(shape)
+        self._undecided = np.zeros(shape)
         self._types = np.zeros(shape, dtype=np.int64)
         self._novelty = np.ones(shape)
         for capability in range(shape[0]):
@@ -156,7 +159,9 @@ class Candidates:
     def _predict(self, capability: int) -> None:
         if len(self._rows):
             types, doubt = self._model.types_of(capability, self._rows)
-            self._types[capability], self._doubt[capability] = types, doubt
+            self._types[capability] = types
+            self._doubt[capability] = doubt
+            self._undecided[capability] = self._model.undecided(capability, self._rows)
 
     def _count_literals(self, capability: int) -> None:
         """Rate novelty; count first which literals a capability was tried with, if it is new."""
@@ -239,6 +244,7 @@ class Candidates:
             for capability, pair in enumerate(self._graph.nodes[state].pairs):
                 self._count_draws(capability, self._place[state], pair)
         self._doubt = np.concatenate([self._doubt, np.full(added, _NEW_STATE_DOUBT)], axis=1)
+        self._undecided = np.concatenate([self._undecided, np.zeros(added)], axis=1)
         self._types = np.concatenate([self._types, np.zeros(added, dtype=np.int64)], axis=1)
         self._novelty = np.concatenate([self._novelty, np.ones(added)], axis=1)
         self._relevance = np.append(self._relevance, [new[state] for state in fresh])
@@ -248,7 +254,9 @@ class Candidates:
         """Draw untried pairs with probability ∝ score²: the highest score alone would be greedy."""
         if not self._draws.size:
             return []
-        scores = (self._doubt + _NOVELTY * self._novelty + _FLOOR) * self._relevance**_RELEVANCE
+        scores = (
+            self._doubt + _UNDECIDED * self._undecided + _NOVELTY * self._novelty + _FLOOR
+        ) * self._relevance**_RELEVANCE
         scores[self._tried] = 0.0
         weights = scores.ravel() ** 2
         return self._drawn(weights, most, random)

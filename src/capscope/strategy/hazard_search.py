@@ -78,14 +78,13 @@ class HazardSearch:
         self._rate_progress(bits, types)
         entering = self._entering(rows)
         for capability in range(len(types) if entering else 0):
-            if self._model.experts.knows(capability):
-                voted, shares = self._model.experts.votes(capability, rows)
-                weights = self._model.experts.weights(capability)
-                believed = np.tensordot(weights, shares, axes=1)
-                for column, number in enumerate(voted):
-                    if number in entering:
-                        mass = believed[:, column] * entering[number]
-                        self._potential[capability] += np.sqrt(mass)
+            voted, shares = self._model.experts.votes(capability, rows)
+            weights = self._model.experts.weights(capability)
+            believed = np.tensordot(weights, shares, axes=1)
+            for column, number in enumerate(voted):
+                if number in entering:
+                    mass = believed[:, column] * entering[number]
+                    self._potential[capability] += np.sqrt(mass)
 
     def _touching(self, effect: Effect) -> bool:
         return bool(effect.adds & self._made or effect.deletes & self._ended)

@@ -25,15 +25,16 @@ approximate; simulations are in `benchmarks/settled_claims` of the experiments.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import ceil, exp, fsum, inf, lgamma, log, log1p, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from capscope.journal.settings import Settings
-from capscope.model import OutcomeGroup, PairStats, StateGraph
+from capscope.logic import Effect
+from capscope.model import LearnedModel, OutcomeGroup, PairStats, StateGraph
 from capscope.wording import counted
 
 MISSED_SHARE = 2 / 3
@@ -113,14 +114,50 @@ def _unseen(count: int, total: int, draws: int) -> float:
 
 
 def half_width(group: OutcomeGroup, width: float) -> float:
-    """Return the error bound of a rule's largest probability, at `width` standard errors.
+    """Return the error bound of a rule's largest probability, at `width` standard errors."""
+    return _half_width(max(group.counts), group.total, width)
+
+
+def _half_width(most: float, draws: int, width: float) -> float:
+    """Return the error bound of the probability of the most frequent outcome.
 
     The variance is taken at the end of the interval that is nearer to one half. Otherwise a rule
     would pass as soon as it looked, by chance, more certain than it is.
     """
-    share = (max(group.counts) + 0.5) / (group.total + 1.0)
-    share = max(share - width * sqrt(share * (1.0 - share) / group.total), 0.5)
-    return width * sqrt(share * (1.0 - share) / group.total)
+    share = (most + 0.5) / (draws + 1.0)
+    share = max(share - width * sqrt(share * (1.0 - share) / draws), 0.5)
+    return width * sqrt(share * (1.0 - share) / draws)
+
+
+class ImpreciseTypes(NamedTuple):
+    """The outcome types of a model whose probabilities are not known precisely enough."""
+
+    types: Sequence[Sequence[Effect]]
+    """The outcomes of each, the most probable first; the least executed type first."""
+    several: int
+    """How many types have several outcomes."""
+
+    @classmethod
+    def of(cls, model: LearnedModel, settings: Settings) -> ImpreciseTypes:
+        """Return the types whose mean probabilities may be off by more than the precision.
+
+        The others are all within it with probability 1 − δ, on average over their executions.
+
+        Args:
+            model: The model that has the types.
+            settings: Has δ and the precision.
+        """
+        odds, draws = model.types.odds, model.types.draws
+        several = [i for i, known in enumerate(odds) if len(known) > 1 and draws[i]]
+        error = settings.delta / max(sum(len(odds[i]) - 1 for i in several), 1)
+        width = NormalDist().inv_cdf(1 - error / 2)
+        imprecise = [
+            i
+            for i in several
+            if _half_width(max(odds[i].values()) * draws[i], draws[i], width) > settings.precision
+        ]
+        imprecise.sort(key=lambda i: draws[i])
+        return cls([sorted(odds[i], key=lambda e: -odds[i][e]) for i in imprecise], len(several))
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,7 @@ def test_predictions_are_used_as_the_learned_model_makes_them():
                 assert c not in here or here[c].tried
                 continue
             usable = bool(predicted) and predicted.doubt <= MOST_DOUBT and set(predicted) != {state}
+            usable &= predicted.support.draws > 0
             for after in predicted:
                 known = Effect.between(state, after) in predicted.support.rule
                 whole = all((group & after).bit_count() == 1 for group in groups)

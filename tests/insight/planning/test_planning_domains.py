@@ -38,7 +38,8 @@ def true_success(name, goal, start):
 def test_a_tower_is_built_by_a_sequence_that_always_works(blocks):
     made = blocks.plan("on(a,b) and on(b,c)")
     assert made.is_sequence
-    assert made.success == 1.0
+    # A step of it may be inferred, with some doubt.
+    assert made.success > 0.99
     way = made.most_likely_way()
     assert len(way) == round(made.executions) == 4
     trial = blocks.try_plan(made, TrialSettings(10))
@@ -70,7 +71,9 @@ def test_a_goal_without_spares_succeeds_by_luck_only(tires):
     truth = true_success("tireworld", goal, made.start)
     assert truth == pytest.approx(0.2)
     assert made.interval[0] < truth < made.interval[1]
-    assert sum(made.dead_ends.values()) == pytest.approx(1 - made.success)
+    assert sum(made.dead_ends.values()) == pytest.approx(1 - made.success_by_frequencies)
+    # Several routes fail equally often, and the one chosen was the luckiest.
+    assert abs(made.success - truth) < abs(made.success_by_frequencies - truth)
     # The true rate is known to lie within the interval of the prediction, and nothing nearer.
     verdicts = {TrialVerdict.AS_PREDICTED, TrialVerdict.POSSIBLE}
     assert tires.try_plan(made, TrialSettings(200)).verdict in verdicts

@@ -30,20 +30,28 @@ from capscope.insight.planning.markov_chain import MarkovChain
 from capscope.insight.planning.mdp import (
     GoalPolicy,
     Mdp,
+    MdpChoice,
     believed_mdp,
     fitted_mdp,
+    halves,
     most_reliable_policy,
 )
 from capscope.logic import Condition, Intent, State, StateTest, Vocabulary
 from capscope.model import ExtremeModels, LearnedModel, Provenance, StateGraph
 from capscope.model.transitions import breadth_first
+from capscope.seeds import child_seed
+from capscope.stats.arrays import Floats
 
 SAMPLES = 1_000
 """Samples of the probabilities for the interval of a plan's success."""
+_LEAK, _DIGITS = 1e-12, 9
+"""Half of the executions may know no way out of a circle, which then counts as failure."""
 _AGREEMENT = 1e-3
 """Tolerated relative difference between a policy's evaluation and its solved value."""
 _MOST_STATES = 5_000
 """Of the optimistic model that are searched."""
+_TAIL = 0.025
+_HALVES = -8  # in place of a query number (those count from 0), for the seed of the halves
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 
 
@@ -82,8 +90,9 @@ class Plan:
     steps: Mapping[State, PlanStep]
     """For every state from which the goal is known to be reachable; empty if there is no plan."""
     success: float
+    """As judged by executions that did not choose the steps, if halves of them choose others."""
     interval: tuple[float, float]
-    """95 % credible interval of the success; unseen outcomes and wrong inferences are failures."""
+    """95 % interval of the success; unseen outcomes and wrong inferences are failures."""
     executions: float
     """Expected until the goal is reached or no longer known to be reachable."""
     visits: Mapping[State, float]
@@ -105,6 +114,9 @@ class Plan:
     unseen: frozenset[State] = frozenset()
     """The states that outcomes of the steps lead to and that were never seen."""
     chain: MarkovChain | None = field(default=None, repr=False, compare=False)
+    judged: tuple[MarkovChain, ...] = field(default=(), repr=False, compare=False)
+    """Chosen by each half of the executions, with the frequencies of the other; none if there was
+    nothing to choose."""
 
     @cached_property
     def reached(self) -> StateTest:
@@ -142,13 +154,27 @@ class Plan:
             if after in self.unseen and self.reached(after)
         )
 
+    @property
+    def chosen_alike(self) -> bool:
+        """Whether each half of the executions chooses the steps of the plan."""
+        return all(self.chain is not None and self.chain.asks_like(one) for one in self.judged)
+
+    @property
+    def success_by_frequencies(self) -> float:
+        """The success by the frequencies that the steps were chosen by, partly by their luck."""
+        return min(self.starts[self.start], 1.0) if self.found else 0.0
+
     def forecasts(self, within: int | None = None, seed: int = 0) -> list[float]:
         """Return the success, perhaps `within` some executions, followed by posterior samples."""
         if self.chain is None:
             return [0.0]
-        chain = self.chain
-        rows = np.vstack([chain.frequencies(), chain.sampled(SAMPLES, seed)])
-        return [float(value) for value in np.clip(chain.success(rows, within), 0.0, 1.0)]
+        if self.chosen_alike:
+            return [float(value) for value in _forecasts(self.chain, within, seed)]
+        each = [
+            _forecasts(chain, within, child_seed(seed, number), _LEAK)
+            for number, chain in enumerate(self.judged)
+        ]
+        return [round(float(value), _DIGITS) for value in np.mean(each, axis=0)]
 
     def most_likely_way(self) -> tuple[PlanStep, ...]:
         """Return the steps of the most probable path to the goal; of equal ones, the shortest."""
@@ -169,6 +195,11 @@ class Plan:
                 entry = further, length + 1, next(order), after, (*way, step)
                 heapq.heappush(queue, entry)
         return ()
+
+
+def _forecasts(chain: MarkovChain, within: int | None, seed: int, leak: float = 0.0) -> Floats:
+    rows = np.vstack([(1.0 - leak) * chain.frequencies(), chain.sampled(SAMPLES, seed)])
+    return np.clip(chain.success(rows, within), 0.0, 1.0)
 
 
 def matching_states(text: str, graph: StateGraph) -> tuple[State, ...]:
@@ -228,7 +259,9 @@ def plan_for(
     if success[start]:
         ends = {after for step in plan.steps.values() for _, after in step.branches}
         plan = replace(plan, unseen=frozenset(ends - graph.nodes.keys()))
-        return _evaluated(plan, MarkovChain.of(policy, index[start]), mdp.states, seed)
+        chain = MarkovChain.of(policy, index[start])
+        judged = _judged(mdp, policy, chain, holds, child_seed(seed, _HALVES))
+        return _evaluated(replace(plan, judged=judged), chain, mdp.states, seed)
     path, searched_all = optimistic_path(models, holds, start)
     declined: tuple[PlanStep, ...] = ()
     if inferred is not None:
@@ -247,6 +280,38 @@ def plan_for(
 
 def _policy(mdp: Mdp, holds: StateTest) -> GoalPolicy:
     return most_reliable_policy(mdp, [i for i, state in enumerate(mdp.states) if holds(state)])
+
+
+def _judged(
+    mdp: Mdp, policy: GoalPolicy, chain: MarkovChain, holds: StateTest, seed: int
+) -> tuple[MarkovChain, ...]:
+    """Choose by each half of the executions, and judge by the other half.
+
+    Of many choices, the best is partly the luckiest, and seems better than it is by the executions
+    that it was chosen by. Where a half knows no way to the goal, the policy itself continues.
+
+    Returns:
+        The two chains; none if there is nothing to choose.
+    """
+    reachable = {i for i, success in enumerate(policy.success) if success}
+    options = [
+        [one for one in mdp.choices[i] if reachable.intersection(one.successors)]
+        for i in chain.nodes
+    ]
+    chance = any(len(one.counts) > 1 for here in options for one in here)
+    if not chance or all(len(here) == 1 for here in options):
+        return ()
+    parts = halves(mdp, seed)
+    start, found = chain.nodes[0], []
+    for chooser, judge in (parts, parts[::-1]):
+        chosen = {**policy.choices, **_policy(chooser, holds).choices}
+        choices = {i: _same_choice(judge, i, choice) for i, choice in chosen.items()}
+        found.append(MarkovChain.of(replace(policy, choices=choices), start))
+    return tuple(found)
+
+
+def _same_choice(mdp: Mdp, state: int, choice: MdpChoice) -> MdpChoice:
+    return next(one for one in mdp.choices[state] if one.capability == choice.capability)
 
 
 def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
@@ -291,7 +356,17 @@ def _evaluated(plan: Plan, chain: MarkovChain, states: Sequence[State], seed: in
         dead_ends={states[i]: float(p) for i, p, reached in ends if not reached},
         chain=chain,
     )
-    low, high = np.quantile(plan.forecasts(seed=seed)[1:], [0.025, 0.975])
+    own = _forecasts(chain, None, seed)
+    if plan.judged:
+        if not plan.chosen_alike:
+            plan = replace(plan, success=plan.forecasts(seed=seed)[0])
+        # The plan is chosen by all executions: it is neither worse than the worse choice of a half,
+        # as a rule, nor better than it seems.
+        low = min(np.quantile(_forecasts(one, None, seed, _LEAK)[1:], _TAIL) for one in plan.judged)
+        high = max(np.quantile(own[1:], 1 - _TAIL), success)
+        success = plan.success
+    else:
+        low, high = np.quantile(own[1:], [_TAIL, 1 - _TAIL])
     # Extended to include the success by the frequencies, which lies outside if it is 1.
     most = success
     if plan.inferred_steps:

@@ -8,8 +8,8 @@ success is.
 added to each outcome (Jeffreys' prior). All unseen outcomes together get half a count divided by
 the number of outcomes seen, and count as failure. States of one rule share a sample. The chain is
 solved for each sample, and the spread of the results is the uncertainty of the plan's success. It
-relies on the assumption that all states of a rule behave the same, and ignores selection: the best
-of many equally good choices partly looks best by luck.
+relies on the assumption that all states of a rule behave the same. That the best of many equally
+good choices partly looks best by luck is left to those who choose (`Plan.judged`).
 
 An inferred choice is wrong with the probability of its doubt, and then counts as failure in all of
 its visits: each sample decides for each such choice whether it is wrong.
@@ -63,6 +63,12 @@ class MarkovChain:
         reached = np.array([i in policy.goals for i in ends], dtype=bool)
         chain = AbsorbingChain(len(nodes), len(ends), sources, targets)
         return cls(nodes, ends, choices, reached, chain)
+
+    def asks_like(self, other: MarkovChain) -> bool:
+        """Return whether another policy asks for the same in all states that this one reaches."""
+        theirs = {i: one.capability for i, one in zip(other.nodes, other.choices, strict=True)}
+        own = zip(self.nodes, self.choices, strict=True)
+        return all(theirs.get(i) == choice.capability for i, choice in own)
 
     def frequencies(self) -> Floats:
         """Return the probability of each edge, as one row: its observed frequency if tried."""

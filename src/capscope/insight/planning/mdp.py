@@ -30,10 +30,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate, chain
 from typing import Any
+
+import numpy as np
 
 from capscope.errors import CapscopeError, install_hint
 from capscope.logic import Effect, State
@@ -125,6 +127,38 @@ class _Choices:
     def mdp(self) -> Mdp:
         """Return the process."""
         return Mdp(tuple(self.index), tuple(tuple(self._of[state]) for state in self.index))
+
+
+def halves(mdp: Mdp, seed: int) -> tuple[Mdp, Mdp]:
+    """Divide the executions of each rule at random into two halves, with all its outcomes in both.
+
+    A single execution is in both, and so is all that is inferred. What a capability is asked for is
+    not counted in a half: in a tie it would tell which choice was lucky in the other half.
+    """
+    rng = np.random.default_rng(seed)
+    shares: dict[Hashable, tuple[tuple[float, ...], tuple[float, ...]]] = {}
+
+    def shares_of(choice: MdpChoice) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        if choice.rule not in shares:
+            shares[choice.rule] = choice.counts, choice.counts
+            if choice.tried and choice.draws > 1:
+                counts = np.array(choice.counts, dtype=np.int64)
+                taken = (int(counts.sum()) + int(rng.integers(2))) // 2
+                one = rng.multivariate_hypergeometric(counts, taken)
+                shares[choice.rule] = tuple(one.tolist()), tuple((counts - one).tolist())
+        return shares[choice.rule]
+
+    one, other = (
+        Mdp(
+            mdp.states,
+            tuple(
+                tuple(replace(c, counts=shares_of(c)[side], fulfilled=0) for c in here)
+                for here in mdp.choices
+            ),
+        )
+        for side in (0, 1)
+    )
+    return one, other
 
 
 def fitted_mdp(graph: StateGraph) -> Mdp:
@@ -292,7 +326,7 @@ def _environment(stormpy: Any) -> Any:
 
 
 def _row(choice: MdpChoice, wrong: int) -> dict[int, float]:
-    row = dict(zip(choice.successors, choice.probabilities, strict=True))
+    row = {i: p for i, p in zip(choice.successors, choice.probabilities, strict=True) if p}
     return {**row, wrong: choice.doubt} if choice.doubt else row
 
 

@@ -46,8 +46,8 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         failure = "an unseen outcome and a wrong inference count as failure"
     yield f"[95 % interval; {failure}]   [executions of a step's rule]"
     yield from wrapped(_basis(plan))
-    if plan.success < 1:
-        yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
+    if plan.success_by_frequencies < 1 or plan.success < 1:
+        yield from wrapped(_judgement(plan))
     way = plan.most_likely_way()
     number = {step.state: i for i, step in enumerate(way, start=1)}
     following = (*(step.state for step in way[1:]), None)
@@ -63,6 +63,20 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         yield from _step_lines(plan, step, branch, number)
     yield from _other_lines(plan, [s for s in plan.visits if s not in number])
     yield from _dead_end_lines(plan)
+
+
+def _judgement(plan: Plan) -> str:
+    """Say which executions the success rests on."""
+    if not plan.chosen_alike:
+        luck = plan.success_by_frequencies - plan.success
+        return (
+            "success as each half of the executions judges what the other half chooses; by the "
+            f"frequencies that chose these steps it would be {plan.success_by_frequencies:.2f}"
+            f"{', probably by luck' if luck >= _VISIBLE else ''}. --try measures it"
+        )
+    if plan.judged:
+        return "each half of the executions chooses these steps; --try measures the success"
+    return "there was nothing to choose; --try measures the success"
 
 
 def _basis(plan: Plan) -> str:
@@ -239,6 +253,7 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
         "provenance": provenance if plan.found else None,
         "inference_allowed": plan.inference_allowed,
         "success": plan.success,
+        "success_by_frequencies": plan.success_by_frequencies,
         "interval": plan.interval,
         "success_unseen": plan.success_unseen,
         "doubt": plan.doubt,
