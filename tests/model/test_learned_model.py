@@ -162,10 +162,17 @@ def test_before_anything_was_tried_all_is_unknown():
     assert {p.doubt for p in everything(model).values()} == {1.0}
 
 
-def test_an_intent_that_was_never_tried_is_unknown():
-    seen = transitions(PURSUED, [pair for pair in drawn_pairs(500) if pair[1] != INTENTS[3]])
-    model = LearnedModel.fitted(graph_of(seen))
-    assert {model.predict(s, INTENTS[3]).provenance for s in STATES} == {Provenance.UNKNOWN}
+def test_an_intent_is_inferred_from_its_family_and_unknown_if_it_has_none():
+    # Of four places to drive to one was never asked for; nothing else is like loading.
+    van, loaded = INTENTS[3], INTENTS[8]
+    seen = [pair for pair in drawn_pairs(500) if pair[1] not in (van, loaded)]
+    model = LearnedModel.fitted(graph_of(transitions(PURSUED, seen)))
+    predicted = [p for s in STATES if (p := model.predict(s, van))]
+    assert len(predicted) > 0.5 * len(STATES)
+    # No atom tells which places are neighbours: until it is asked, each is expected to be.
+    there = WORDS.bit_of("van(d)")
+    assert all(after & there for p in predicted for after in p)
+    assert {model.predict(s, loaded).provenance for s in STATES} == {Provenance.UNKNOWN}
 
 
 @pytest.mark.parametrize("number", [1, 60, 400])
@@ -194,7 +201,7 @@ def test_an_agent_that_pursues_its_intents_is_predicted_from_few_pairs():
 def test_doubt_is_lower_where_predictions_are_right():
     wrong, fine = [], []
     for seed in range(3):
-        model = fitted(PURSUED, 150, seed)
+        model = fitted(PURSUED, 40, seed)
         for pair, prediction in everything(model).items():
             if prediction.provenance is Provenance.INFERRED:
                 (fine if prediction.get(PURSUED[pair], 0.0) > 0.5 else wrong).append(
@@ -247,9 +254,8 @@ def test_weights_share_out_the_belief():
 
 
 def test_trees_alone_predict_too():
-    graph = graph_of(transitions(PERMUTED, drawn_pairs(500)))
-    model = LearnedModel(graph, pursuit=False)
-    model.refresh()
+    model = LearnedModel(graph_of({}), pursuit=False)
+    observe(model, PERMUTED, drawn_pairs(500))
     covered, right = share_right(model, PERMUTED)
     assert covered > 0.7
     assert right > 0.85
@@ -319,8 +325,8 @@ def test_an_agent_that_is_foreseen_contradicts_less_as_a_run_goes_on(live):
     assert late < early / 3
 
 
-def test_calibration_is_a_share_and_falls_for_an_agent_that_is_foreseen(live):
-    assert 0.0 < live[0].calibration < 1.0
+def test_an_agent_that_is_foreseen_contradicts_about_as_often_as_the_model_doubts(live):
+    assert 0.3 < live[0].calibration < 3.0
     assert LearnedModel(graph_of({})).calibration == 1.0
 
 
@@ -341,12 +347,12 @@ def test_a_capability_found_on_the_way_is_learned_too():
 
 
 def test_what_is_learned_after_the_fit_does_not_change_what_was_foreseen():
-    pairs = drawn_pairs(400)
-    graph = graph_of(transitions(PURSUED, pairs[:200]))
+    pairs = drawn_pairs(150)
+    graph = graph_of(transitions(PURSUED, pairs[:60]))
     model = LearnedModel.fitted(graph)
-    asked = [(s, INTENTS.index(i), PURSUED[s, i]) for s, i in pairs[200:]]
+    asked = [(s, INTENTS.index(i), PURSUED[s, i]) for s, i in pairs[60:]]
     before = [model.foresees(*one) for one in asked]
-    graph.update(transitions(PURSUED, pairs[200:]))
+    graph.update(transitions(PURSUED, pairs[60:]))
     assert [model.foresees(*one) for one in asked] == before
     assert 0.5 < np.mean(before) < 1.0
 

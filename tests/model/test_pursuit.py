@@ -1,25 +1,35 @@
 """Tiny worlds in which a person sees at once what an agent would do first."""
 
-import math
+import random
+from collections import deque
 
 import numpy as np
 import pytest
 
-from capscope.logic import Effect, Intent, Predicate, Vocabulary
-from capscope.model import PairStats
-from capscope.model.outcome_types import NOTHING, OutcomeTypes
-from capscope.model.pursuit import Pursuit, bradley_terry
-from capscope.model.state_graph import StateMatrix
+from capscope.logic import Effect, Predicate, Vocabulary
+from capscope.model.outcome_types import NOTHING
+from capscope.model.pursuit import strengths
+from support.seen_agents import Seen
 
-ROOMS = ("a", "b", "c", "d", "e")
+ROOMS = ("a", "b", "c", "d", "e", "f")
 WORDS = Vocabulary(
-    [Predicate("at", ("room",)), Predicate("tidy", ("room",)), Predicate("tired")],
+    [
+        Predicate("at", ("room",)),
+        Predicate("tidy", ("room",)),
+        Predicate("tired"),
+        Predicate("road", ("room", "room")),
+    ],
     dict.fromkeys(ROOMS, "room"),
 )
+ROADS = ("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")
+"""A one-way street; no road leads to f."""
 
 
-def state(*atoms):
-    return WORDS.state([f"at({atom})" if atom in ROOMS else atom for atom in atoms])
+def state(*atoms, roads=ROADS):
+    return WORDS.state([
+        *(f"at({atom})" if atom in ROOMS else atom for atom in atoms),
+        *(f"road({one},{other})" for one, other in roads),
+    ])  # fmt: skip
 
 
 def move(before, after):
@@ -27,55 +37,26 @@ def move(before, after):
     return Effect.between(state(before), state(after))
 
 
-class Seen:
-    """What an agent was seen to do: (state, intent, states after) for each pair."""
-
-    def __init__(self, intents, *done):
-        self.intents = [Intent.parse(intent) for intent in intents]
-        self.matrix = StateMatrix(len(WORDS.atoms))
-        self.types = OutcomeTypes(WORDS)
-        self.pairs = []
-        for before, intent, *after in done:
-            stats = PairStats()
-            for end in after:
-                effect = Effect.between(before, end)
-                stats.counts[effect] = stats.counts.get(effect, 0) + 1
-            self.types.learn(stats.counts)
-            self.pairs.append((before, intents.index(intent), stats, after))
-        seen = {s for before, _, _, after in self.pairs for s in (before, *after)}
-        self.seen = self.matrix.rows(sorted(seen))
-        self.labels = [{} for _ in intents]
-        for before, intent, stats, _ in self.pairs:
-            self.labels[intent][self.matrix.row[before]] = self.types.of(stats)
-        self.pursuit = Pursuit(WORDS, self.matrix, self.types)
-
-    def plan(self):
-        tests = [intent.tests(WORDS) for intent in self.intents]
-        self.pursuit.plan(tests, self.labels, self.seen)
-        return self
-
-    def first(self, before, intent):
-        """Return the main effect of the first step; None if nothing is to be done."""
-        number = self.pursuit.step[
-            self.intents.index(Intent.parse(intent)), self.matrix.row[before]
-        ]
-        return None if number == NOTHING else self.types.main_effect(int(number))
+def watched(intents, *done):
+    return Seen(WORDS, intents, *done).plan()
 
 
-def corridor(*more, intents=("at(b)", "at(c)", "at(d)", "at(e)")):
-    """Each step of a corridor was seen once, when its end was asked for."""
-    steps = [
-        (state("a"), "at(b)", state("b")),
-        (state("b"), "at(c)", state("c")),
-        (state("c"), "at(d)", state("d")),
-    ]
-    return Seen(intents, *steps, *more).plan()
+CORRIDOR = (
+    (state("a"), "at(b)", state("b")),
+    (state("b"), "at(c)", state("c")),
+    (state("c"), "at(d)", state("d")),
+)
+"""Each step of the street but the last was seen once, when its end was asked for."""
 
 
-# Where a shortest way begins.
+def corridor(*more, intents=("at(b)", "at(c)", "at(d)", "at(e)", "at(f)")):
+    return watched(intents, *CORRIDOR, *more)
 
 
-def test_the_way_to_a_far_intent_begins_with_the_first_step_of_a_chain():
+# Where a shortest path begins.
+
+
+def test_the_path_to_a_far_intent_begins_with_the_first_step_of_a_chain():
     world = corridor()
     assert world.first(state("a"), "at(d)") == move("a", "b")
     assert world.first(state("b"), "at(d)") == move("b", "c")
@@ -83,10 +64,10 @@ def test_the_way_to_a_far_intent_begins_with_the_first_step_of_a_chain():
     assert world.first(state("a"), "at(b)") == move("a", "b")
 
 
-def test_a_shorter_way_is_preferred_to_a_longer_one():
-    world = corridor((state("a"), "at(e)", state("d")))
-    assert world.first(state("a"), "at(d)") == move("a", "d")
-    assert world.first(state("a"), "at(c)") == move("a", "b")
+def test_a_step_that_was_never_seen_is_expected_where_others_of_its_kind_were():
+    world = corridor()
+    assert world.first(state("d"), "at(e)") == move("d", "e")
+    assert world.first(state("a"), "at(e)") == move("a", "b")
 
 
 def test_an_intent_that_holds_needs_nothing():
@@ -97,32 +78,30 @@ def test_an_intent_that_holds_needs_nothing():
 
 def test_an_intent_out_of_reach_is_not_pursued():
     world = corridor()
-    # Nobody was seen to go to e, nor back.
     for room in "abcd":
-        assert world.first(state(room), "at(e)") is None
+        assert world.first(state(room), "at(f)") is None
     assert world.first(state("d"), "at(b)") is None
 
 
 def test_before_anything_was_seen_nothing_is_expected():
-    world = Seen(["at(b)"], (state("a"), "at(b)", state("a"))).plan()
+    world = watched(["at(b)"], (state("a"), "at(b)", state("a")))
     assert world.first(state("a"), "at(b)") is None
 
 
-def test_a_way_may_lead_through_states_that_were_only_imagined():
-    # The corridor was tidy, or not; it was walked in parts.
-    tidy = ("tidy(a)",)
-    world = Seen(
+def test_a_path_may_lead_through_states_that_were_only_imagined():
+    # The street was walked in parts, with different rooms tidy.
+    world = watched(
         ["at(b)", "at(c)"],
         (state("a"), "at(b)", state("b")),
-        (state("b", *tidy), "at(c)", state("c", *tidy)),
-    ).plan()
+        (state("b", "tidy(a)"), "at(c)", state("c", "tidy(a)")),
+    )
     assert world.first(state("a"), "at(c)") == move("a", "b")
     assert state("c") in world.matrix.row
     assert world.pursuit.step.shape == (2, len(world.matrix))
 
 
 def test_states_that_break_what_always_held_are_not_imagined():
-    world = corridor((state("e"), "at(b)", state("b")), (state("e"), "at(c)", state("c")))
+    world = corridor()
     rooms = [(s & WORDS.state([f"at({r})" for r in ROOMS])).bit_count() for s in world.matrix.row]
     assert set(rooms) == {1}
 
@@ -131,57 +110,77 @@ def test_states_that_break_what_always_held_are_not_imagined():
 
 
 def test_the_risk_of_a_detour_counts():
-    # From a, the shortcut to d ends in e nine times of ten, and from e there is no way on.
-    shortcut = (state("a"), "at(e)", *[state("e")] * 9, state("d"))
-    world = corridor(shortcut)
-    number = world.types.number(frozenset([move("a", "d"), move("a", "e")]))
-    world.types.odds[number] = {move("a", "d"): 0.1, move("a", "e"): 0.9}
-    world.plan()
-    assert world.first(state("a"), "at(d)") == move("a", "b")
-    world.types.odds[number] = {move("a", "d"): 0.999, move("a", "e"): 0.001}
-    world.plan()
-    assert world.first(state("a"), "at(d)") == move("a", "d")
+    # A bus from a ends in f nine times of ten, else in d; no road leads on from f.
+    bus = (state("a"), "tired", *[state("f", "tired")] * 9, state("d", "tired"))
+    world = corridor(bus, intents=("at(b)", "at(c)", "at(d)", "tired"))
+    ends = [Effect.between(state("a"), state(room, "tired")) for room in "df"]
+    number = world.types.number(frozenset(ends))
+    for lucky, expected in ((0.1, move("a", "b")), (0.999, ends[0])):
+        world.types.odds[number] = dict(zip(ends, (lucky, 1.0 - lucky), strict=True))
+        world.plan()
+        assert world.first(state("a"), "at(d)") == expected
 
 
 # Preferences.
 
 
-def fork(*more):
+def fork(*more, roads=(("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"))):
     """From a to d by b or by c; each step was seen when its end was asked for."""
     steps = [
-        *((state("a"), f"at({room})", state(room)) for room in "bc"),
-        *((state(room), "at(d)", state("d")) for room in "bc"),
+        (state(here, roads=roads), f"at({there})", state(there, roads=roads))
+        for here, there in roads
     ]
-    return Seen(["at(b)", "at(c)", "at(d)", "tired", "not at(a)"], *steps, *more).plan()
+    left = [(state("a", roads=roads), "not at(a)", state(room, roads=roads)) for room in more]
+    return watched(["at(b)", "at(c)", "at(d)", "not at(a)"], *steps, *left), state("a", roads=roads)
 
 
 @pytest.mark.parametrize("preferred", ["b", "c"])
-def test_of_equally_short_ways_it_takes_the_one_it_preferred(preferred):
-    # Asked to leave a, either step would do; asked for d, either way is as long.
-    world = fork((state("a"), "not at(a)", state(preferred)))
-    assert world.first(state("a"), "at(d)") == move("a", preferred)
+def test_of_equally_short_paths_it_takes_the_one_it_preferred(preferred):
+    # Asked to leave a, either step would do; asked for d, either path is as long.
+    world, start = fork(preferred)
+    assert world.first(start, "at(d)") == move("a", preferred)
+    (row, capability) = world.matrix.row[start], 2
+    assert world.pursuit.preferred[capability, row] > 0.6
+    shares = world.pursuit.options(capability, row)
+    assert len(shares) == 2
+    assert sum(shares.values()) == pytest.approx(1)
+    assert max(shares.values()) == pytest.approx(world.pursuit.preferred[capability, row])
 
 
-def test_a_preference_does_not_make_a_longer_way_better():
-    world = fork((state("a"), "not at(a)", state("c")))
-    assert world.first(state("a"), "at(b)") == move("a", "b")
+def test_a_preference_does_not_make_a_longer_path_better():
+    world, start = fork("c")
+    assert world.first(start, "at(b)") == move("a", "b")
 
 
-def test_without_a_preference_one_of_the_shortest_ways_is_taken():
-    assert fork().first(state("a"), "at(d)") in (move("a", "b"), move("a", "c"))
+def test_without_a_preference_the_shortest_paths_are_as_likely():
+    world, start = fork()
+    row = world.matrix.row[start]
+    assert world.first(start, "at(d)") in (move("a", "b"), move("a", "c"))
+    assert world.pursuit.preferred[2, row] == pytest.approx(0.5)
+    assert list(world.pursuit.options(2, row).values()) == pytest.approx([0.5, 0.5])
 
 
-# When a behaviour is possible.
+def test_a_preference_for_an_object_carries_over_to_other_steps_with_it():
+    # Asked to leave a or b it goes to d; so it is expected to prefer d from c as well.
+    roads = [(here, there) for here in "abc" for there in "de"]
+    steps = [(state(h, roads=roads), f"at({t})", state(t, roads=roads)) for h, t in roads]
+    left = [(state(here, roads=roads), f"not at({here})", state("d", roads=roads)) for here in "ab"]
+    world = watched(["at(d)", "at(e)", "not at(a)", "not at(b)", "not at(c)"], *steps, *left)
+    assert world.first(state("c", roads=roads), "not at(c)") == move("c", "d")
+    assert world.pursuit.preferred[4, world.matrix.row[state("c", roads=roads)]] > 0.6
 
 
-def test_a_behaviour_that_was_refused_is_not_expected_in_states_like_that():
+# When a behavior is possible.
+
+
+def test_a_behavior_that_was_refused_is_not_expected_in_states_like_that():
     # Asked for b it goes, unless it is tired: then it stays, in whatever room is tidy.
     rested = [(state("a", *tidy), "at(b)", state("b", *tidy)) for tidy in ([], ["tidy(c)"])]
     tired = [
         (state("a", "tired", *tidy), "at(b)", state("a", "tired", *tidy))
         for tidy in ([], ["tidy(c)"])
     ]
-    world = Seen(["at(b)", "not at(a)"], *rested, *tired).plan()
+    world = watched(["at(b)", "not at(a)"], *rested, *tired)
     for other in ("tidy(d)", "tidy(e)"):
         world.matrix.rows([state("a", other), state("a", "tired", other)])
     world.pursuit.extend()
@@ -191,7 +190,7 @@ def test_a_behaviour_that_was_refused_is_not_expected_in_states_like_that():
     assert world.first(state("a", "tidy(c)"), "not at(a)") == move("a", "b")
 
 
-def test_a_behaviour_needs_what_it_deletes_and_lacks_what_it_adds():
+def test_a_behavior_needs_what_it_deletes_and_lacks_what_it_adds():
     world = corridor(intents=("at(b)", "at(c)", "at(d)", "not at(b)"))
     world.matrix.rows([state("b", "tired"), state("b", "c"), state("tired")])
     world.pursuit.extend()
@@ -201,40 +200,24 @@ def test_a_behaviour_needs_what_it_deletes_and_lacks_what_it_adds():
     assert world.first(state("tired"), "at(c)") is None
 
 
-def test_an_atom_of_the_same_objects_that_always_held_is_a_precondition():
-    # It only went from tidy rooms, though untidy ones were as frequent.
-    tidy = [(state("a", "tidy(a)", *more), "at(b)", state("b", "tidy(a)", *more))
-            for more in ([], ["tired"], ["tidy(c)"])]  # fmt: skip
-    untidy = [(state("a", *more), "tired", state("a", *more))
-              for more in ([], ["tired"], ["tidy(c)"])]  # fmt: skip
-    world = Seen(["at(b)", "tired"], *tidy, *untidy).plan()
-    assert world.first(state("a", "tidy(a)"), "at(b)") == move("a", "b")
-    assert world.first(state("a"), "at(b)") is None
-
-
 # States that are met after planning.
 
 
+@pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("room", "abcd")
-def test_for_states_met_later_the_first_step_is_what_a_new_plan_would_give(room):
+def test_for_states_met_later_the_first_step_is_what_a_new_plan_would_give(room, far):
     extended, planned = corridor(), corridor()
     late = state(room, "tired")
     for world in (extended, planned):
-        # Where the way goes on from the late state is known in both.
+        # Where the path goes on from the late state is known in both.
         world.matrix.rows(state(other, "tired") for other in ROOMS)
     planned.plan()
-    extended.pursuit.extend()
-    near = [intent for intent in planned.intents if _one_step(room, str(intent))]
-    for intent in near:
-        assert extended.first(late, str(intent)) == planned.first(late, str(intent)), intent
-    for intent in extended.intents:
-        # At worst it does not know the way.
-        assert extended.first(late, str(intent)) in (None, planned.first(late, str(intent)))
-
-
-def _one_step(room, intent):
-    here, there = ROOMS.index(room), ROOMS.index(intent[3])
-    return there <= here + 1 or there == 4
+    extended.pursuit.extend(far=far)
+    for intent in map(str, extended.intents):
+        near = ROOMS.index(intent[3]) <= ROOMS.index(room) + 1
+        # Without planning far, at worst it does not know the path.
+        allowed = {planned.first(late, intent), None if not (far or near) else ...}
+        assert extended.first(late, intent) in allowed, intent
 
 
 def test_extending_by_nothing_changes_nothing():
@@ -256,43 +239,131 @@ def test_the_first_step_from_a_late_state_does_not_depend_on_what_else_was_met()
     assert steps == [move("a", "b")] * 3
 
 
-# Ranks.
+# All of it, against a naive planner: breadth first, from each state anew.
 
 
-def naive_strengths(wins, prior, comparisons=0.3):
-    """Find the strengths by gradient ascent on the log likelihood of Bradley and Terry."""
-    number = len(wins)
-    logs = [math.log(p) for p in prior]
+def naive_options(world, row, goal):
+    """Return the types with which a shortest path begins, without chance."""
+
+    def holds(state):
+        return any(test(state) for test in goal)
+
+    def steps(state):
+        here = np.array([world.matrix.row[state]])
+        for number in world.behaviors.instances:
+            (effect,) = world.types.effects[number]
+            after = effect.apply(state)
+            if world.behaviors.possible(number, here)[0] and after in world.matrix.row:
+                yield number, after
+
+    start = world.matrix.states[row]
+    if holds(start):
+        return set()
+    distance, begins, waiting = {start: 0}, {start: set()}, deque([start])
+    while waiting:
+        state = waiting.popleft()
+        if holds(state):
+            nearest = [s for s, d in distance.items() if d == distance[state] and holds(s)]
+            return set().union(*(begins[s] for s in nearest))
+        for number, after in steps(state):
+            known = distance.setdefault(after, distance[state] + 1)
+            if after not in begins:
+                begins[after] = set()
+                waiting.append(after)
+            if known == distance[state] + 1:
+                begins[after] |= begins[state] or {number}
+    return set()
+
+
+def random_map(seed):
+    """Draw roads and lamps, and watch an agent take some of the steps."""
+    draw = random.Random(seed)
+    pairs = [(one, other) for one in ROOMS for other in ROOMS if one != other]
+    roads = draw.sample(pairs, 10)
+    done = []
+    for here, there in draw.sample(roads, 4):
+        tidy = [f"tidy({room})" for room in draw.sample(ROOMS, 1)]
+        before, after = state(here, *tidy, roads=roads), state(there, *tidy, roads=roads)
+        done.append((before, f"at({there})", after))
+    room = draw.choice(ROOMS)
+    done.append(
+        (state(room, roads=roads), f"tidy({room})", state(room, f"tidy({room})", roads=roads))
+    )
+    intents = [*(f"at({room})" for room in ROOMS), *(f"tidy({room})" for room in ROOMS), "tired"]
+    return watched(intents, *done)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_first_steps_are_those_of_a_naive_planner(seed):
+    world = random_map(seed)
+    draw = random.Random(seed)
+    found = 0
+    for row in draw.sample(range(len(world.matrix)), min(len(world.matrix), 25)):
+        for capability, goal in enumerate(world.tests):
+            expected = naive_options(world, row, goal)
+            holds = any(test(world.matrix.states[row]) for test in goal)
+            options = {} if holds else world.pursuit.options(capability, row)
+            step = int(world.pursuit.step[capability, row])
+            share = world.pursuit.preferred[capability, row]
+            assert set(options) == expected
+            assert step in expected or (step == NOTHING and not expected)
+            assert share == pytest.approx(max(options.values(), default=1.0))
+            found += bool(expected)
+    assert found > 30
+
+
+# Strengths.
+
+
+def penalized(logs, wins, covariance):
+    """Return the log likelihood of Bradley and Terry with a Gaussian prior."""
+    chance = 1.0 / (1.0 + np.exp(logs[None, :] - logs[:, None]))
+    return (wins * np.log(chance)).sum() - logs @ np.linalg.solve(covariance, logs) / 2
+
+
+def random_games(seed, players=5):
+    draw = np.random.default_rng(seed)
+    wins = draw.integers(0, 4, (players, players)) * (1.0 - np.eye(players))
+    factor = draw.normal(size=(players, players))
+    return wins, factor @ factor.T + 0.3 * np.eye(players)
+
+
+def naive_strengths(wins, covariance):
+    """Climb the penalized likelihood along its gradient."""
+    logs = np.zeros(len(wins))
+    rate = 0.02
     for _ in range(20_000):
-        slopes = []
-        for i in range(number):
-            games = [(wins[i][j], wins[j][i], math.exp(logs[j])) for j in range(number) if j != i]
-            games.append((comparisons, comparisons, prior[i]))
-            mine = math.exp(logs[i])
-            slopes.append(
-                sum(won - (won + lost) * mine / (mine + other) for won, lost, other in games)
-            )
-        logs = [log + 0.05 * slope for log, slope in zip(logs, slopes, strict=True)]
-        if max(map(abs, slopes)) < 1e-10:
-            break
-    return [math.exp(log) for log in logs]
+        chance = 1.0 / (1.0 + np.exp(logs[None, :] - logs[:, None]))
+        slope = (wins - (wins + wins.T) * chance).sum(axis=1) - np.linalg.solve(covariance, logs)
+        logs = logs + rate * covariance @ slope / np.abs(covariance).sum()
+    return np.exp(logs)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_strengths_are_those_that_make_the_comparisons_likeliest(seed):
-    rng = np.random.default_rng(seed)
-    wins = rng.integers(0, 4, (4, 4)) * (1 - np.eye(4))
-    prior = rng.uniform(0.5, 2.0, 4)
-    found, expected = bradley_terry(wins, prior), naive_strengths(wins.tolist(), prior.tolist())
-    # Who is stronger than whom; how strong they are on the whole is approached slowly.
-    assert found / found[0] == pytest.approx(np.array(expected) / expected[0], rel=0.02)
-    assert found == pytest.approx(expected, rel=0.2)
+def test_strengths_are_those_that_gradient_ascent_finds(seed):
+    wins, covariance = random_games(seed)
+    found = strengths(wins, lambda some, others: covariance[np.ix_(some, others)])
+    assert found == pytest.approx(naive_strengths(wins, covariance), rel=1e-3)
 
 
-def test_who_was_never_compared_is_as_strong_as_assumed():
-    wins = np.zeros((3, 3))
+@pytest.mark.parametrize("seed", range(5))
+def test_no_strengths_near_by_are_more_probable(seed):
+    wins, covariance = random_games(seed, players=7)
+    found = np.log(strengths(wins, lambda some, others: covariance[np.ix_(some, others)]))
+    best, draw = penalized(found, wins, covariance), np.random.default_rng(seed)
+    for _ in range(100):
+        assert penalized(found + draw.normal(scale=0.03, size=7), wins, covariance) < best
+
+
+def test_a_player_that_never_met_another_is_as_strong_as_those_like_it():
+    wins = np.zeros((4, 4))
     wins[0, 1] = 5.0
-    prior = np.array([1.0, 1.0, 3.0])
-    found = bradley_terry(wins, prior)
-    assert found[2] == pytest.approx(3.0)
-    assert found[0] > 1 > found[1]
+    covariance = np.eye(4)
+    covariance[0, 2] = covariance[2, 0] = 0.9
+    found = strengths(wins, lambda some, others: covariance[np.ix_(some, others)])
+    assert found[0] > found[2] > 1.0 > found[1]
+    assert found[3] == pytest.approx(1.0)
+
+
+def test_without_games_all_are_as_strong():
+    assert strengths(np.zeros((3, 3)), np.equal.outer).tolist() == [1.0, 1.0, 1.0]

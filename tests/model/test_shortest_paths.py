@@ -29,6 +29,11 @@ def random_world(seed, rows=40, intents=5, types=9):
     return Edges.joined(parts), rng.random((intents, rows)) < 0.06
 
 
+def begun(holds):
+    """Return the bounds that value iteration begins with."""
+    return np.where(holds, 0.0, FARTHEST)
+
+
 def cost(edges, edge, distances):
     """Return the expected executions if an edge comes first; `distances` are to one intent."""
     total = 1.0
@@ -66,13 +71,15 @@ def test_distances_are_those_of_sweeps_over_all_edges(few, monkeypatch):
     monkeypatch.setattr(shortest_paths, "_FEW", few)
     for seed in SEEDS:
         edges, holds = random_world(seed)
-        assert np.array_equal(expected_executions(edges, holds), naive_distances(edges, holds))
+        assert np.array_equal(
+            expected_executions(edges, begun(holds)), naive_distances(edges, holds)
+        )
 
 
 def test_ties_are_all_edges_that_begin_a_shortest_way():
     for seed in SEEDS:
         edges, holds = random_world(seed)
-        distance = expected_executions(edges, holds)
+        distance = expected_executions(edges, begun(holds))
         intents, rows = np.indices(holds.shape).reshape(2, -1)
         edge, place = ties_of(edges, distance, rows, intents)
         for i, (row, intent) in enumerate(zip(rows, intents, strict=True)):
@@ -84,17 +91,29 @@ def test_the_first_step_is_the_tie_of_the_highest_rank(block, monkeypatch):
     monkeypatch.setattr(shortest_paths, "_BLOCK", block)
     for seed in SEEDS:
         edges, holds = random_world(seed)
-        distance = expected_executions(edges, holds)
+        distance = expected_executions(edges, begun(holds))
         rank = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], size=9)
-        steps = first_steps(edges, distance, rank, NOTHING)
+        steps, shares = first_steps(edges, distance, rank, NOTHING)
         for place, row in enumerate(edges.row[edges.begins]):
             for intent in range(len(holds)):
                 types = edges.type[naive_ties(edges, distance, row, intent)]
                 wanted = max(types, key=lambda t: (rank[t], -t)) if len(types) else NOTHING
                 assert steps[intent, place] == wanted
+                share = rank[wanted] / rank[types].sum() if len(types) else 1.0
+                assert shares[intent, place] == pytest.approx(share)
+
+
+def test_distances_may_begin_with_what_was_planned_before():
+    for seed in SEEDS:
+        edges, holds = random_world(seed)
+        once = expected_executions(edges, begun(holds))
+        again = expected_executions(edges, once)
+        assert np.allclose(again, once, atol=0.02)
+        assert (again <= once).all()
 
 
 def test_without_edges_only_what_holds_is_reached():
     edges, holds = Edges.joined([]), np.array([[True, False]])
-    assert expected_executions(edges, holds).tolist() == [[0.0, FARTHEST]]
-    assert first_steps(edges, np.zeros((1, 2)), np.ones(1), NOTHING).shape == (1, 0)
+    assert expected_executions(edges, begun(holds)).tolist() == [[0.0, FARTHEST]]
+    steps, shares = first_steps(edges, np.zeros((1, 2)), np.ones(1), NOTHING)
+    assert steps.shape == shares.shape == (1, 0)

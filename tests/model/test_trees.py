@@ -189,15 +189,6 @@ def test_a_single_class_needs_a_single_leaf():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_renamed_columns_are_as_good_as_moved_ones(seed):
-    bits, labels = random_examples(seed)
-    committee = grow_committee(bits, labels, 3, 4, seed)
-    columns = np.random.default_rng(seed).permutation(bits.shape[1])
-    moved = bits[:, columns]
-    assert np.array_equal(mean_shares(committee, bits, columns), mean_shares(committee, moved))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
 def test_bits_that_never_vary_change_no_tree_but_its_numbering(seed):
     bits, labels = random_examples(seed)
     wider = np.insert(bits, [0, 3, 3], [1, 0, 1], axis=1)

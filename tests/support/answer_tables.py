@@ -1,5 +1,6 @@
 """Problems of any number of atoms in which every answer of the agent is known beforehand."""
 
+import random
 from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
@@ -66,6 +67,54 @@ def switching(slip=0.0, mistaken=False):
         odds[state, intent] = {after: 1.0} if after == state else {after: 1 - slip, state: slip}
         odds[state, intent] = {end: share for end, share in odds[state, intent].items() if share}
     return Answers(words, 0, odds)
+
+
+@dataclass
+class Modes:
+    """Answers that depend on a mode, which a reset draws and no predicate sees."""
+
+    answers: tuple
+    """For each mode."""
+    shares: tuple
+
+    @property
+    def vocabulary(self):
+        return self.answers[0].vocabulary
+
+    def problem(self, name="modes"):
+        """Make a problem of an agent that gives these answers."""
+        agent, sight = rule_worlds.Once(), Sight(SimpleNamespace(vocabulary=self.vocabulary))
+        return Problem(name, ModalSimulator(self), agent, sight, Limits(horizon=2))
+
+
+class ModalSimulator(WideSimulator):
+    """The last byte of a snapshot is the mode."""
+
+    def reset(self, seed):
+        rng = random.Random(seed)
+        mode = rng.choices(range(len(self.table.answers)), self.table.shares)[0]
+        start = self.table.answers[mode].start
+        return self.restore(start.to_bytes(4, "little") + bytes([mode]), seed)
+
+    def actions(self):
+        return self.table.answers[0].intents()
+
+    def step(self, action):
+        outcomes = self.table.answers[self.mode].outcomes(self.state, action)
+        self.state = self.rng.choices(list(outcomes), list(outcomes.values()))[0]
+        return self.state
+
+    def snapshot(self):
+        return super().snapshot() + bytes([self.mode])
+
+    def restore(self, snapshot, seed):
+        self.mode = snapshot[4]
+        return super().restore(snapshot[:4], seed)
+
+
+def hidden_switches():
+    """The factory for `answer_tables.py:hidden_switches`: one reset in ten is of another mode."""
+    return Modes((switching(), switching(mistaken=True)), (0.9, 0.1)).problem()
 
 
 def filing(letters=6):

@@ -137,6 +137,16 @@ def coverage(tried, seen, inferred, *ranges):
     }
 
 
+def told(text):
+    """What the page says of rules, with one text in each place."""
+    words = {"capability": "", "when": text, "outcomes": (text, text), "support": text}
+    said = {**words, "notes": (text,)}
+    family = {"name": text, "members": 1, "executions": 1, "rules": (said, said)}
+    behaviors = ({"name": text, **said},)
+    shared = {"shared": (text,), "legend": "X is an object", "omitted": 1}
+    return {"behaviors": behaviors, "families": (family,), **shared}
+
+
 def change(request, changed, count, intents, tone):
     return {"request": request, "change": changed, "count": count, "intents": intents, "tone": tone}
 
@@ -222,6 +232,7 @@ DIGEST = {
     "always": ("there(lamp)",),
     "changes": (change("lit(x)", "broken(x)", "3 of 40 executions, never undone", (), Tone.HARM),),
     "cards": (CARD,),
+    "rules": told("lit(X)"),
     "findings_note": "One false alarm in 20 runs.",
     "marks_note": "",
     "single_steps": False,
@@ -297,6 +308,7 @@ def hostile():
             "groups": (((turned,), 1, 1, (0,), True), (("p(x)",), 2, 2, (1, 2), False)),
             "edges": ((0, 1, 0, 1.0, 1),),
         },
+        "rules": told(turned),
         "findings_note": turned,
         "marks_note": turned,
         "capabilities": (

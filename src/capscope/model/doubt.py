@@ -55,7 +55,7 @@ class Support(NamedTuple):
     rule: tuple[Effect, ...]
     """The effects of the outcome type."""
     draws: int
-    """The executions that showed this type, of any pair."""
+    """The executions that showed this type, or types of its kind if none did, of any pair."""
     own_draws: int
     """Those of the pair itself."""
 

@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.logic import Effect, Intent, State
+from capscope.errors import CapscopeError
+from capscope.logic import Effect, Intent, State, Vocabulary
+from capscope.logic.vocabulary import nearest
 from capscope.model.doubt import (
     FOLDS,
     HeldOutPrediction,
@@ -33,7 +35,15 @@ from capscope.model.doubt import (
     in_half,
     unseen_outcomes,
 )
-from capscope.model.experts import Experts
+from capscope.model.experts import PURSUING, Experts
+from capscope.model.lessons import Lessons, all_intents
+from capscope.model.lifted_rules import (
+    FamilyRules,
+    LiftedBehavior,
+    LiftedRule,
+    lifted_behaviors,
+    lifted_families,
+)
 from capscope.model.outcome_types import (
     NO_CHANGE,
     NOTHING,
@@ -42,14 +52,19 @@ from capscope.model.outcome_types import (
     conditional_odds,
     fit_poolings,
 )
+from capscope.model.part_search import find_parts
+from capscope.model.parts import Decomposition, Part
 from capscope.model.state_graph import PairStats, StateGraph, StateMatrix
 from capscope.stats.arrays import Floats, Integers
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
-_FIRST_REFRESH = 40
+_FIRST_REFRESH = 15
+_REGROWN = 1.1  # a family is fitted again when its examples have grown by this factor
+_PARTS_AGAIN = 1.5  # independent parts are looked for when they have grown by this factor
 _MANY_PAIRS = 50_000  # from this number on, one half is scored instead of both
 _FORGET_DOUBTS = 0.99
 _PRIOR_FAILURES = 0.3
+_PREFERRED = 0.6  # a next step is expected alone if it is this likely among equal ones
 _UNKNOWN = 0.5  # disagreement above this: a prediction is withheld
 _MANY_HELD_OUT = 5_000
 
@@ -65,13 +80,25 @@ class ModelCoverage(NamedTuple):
 class LearnedModel:
     """Fitted to a state graph; follows its updates by `observe`."""
 
-    def __init__(self, graph: StateGraph, seed: int = 0, *, pursuit: bool = True) -> None:
+    def __init__(
+        self,
+        graph: StateGraph,
+        seed: int = 0,
+        *,
+        pursuit: bool = True,
+        lessons: Lessons | None = None,
+    ) -> None:
+        """Begin with a graph, and with lessons from another instance if there are any."""
         self.graph = graph
+        self._lessons = lessons
         self.matrix = StateMatrix(len(graph.vocabulary.atoms))
-        self.types = OutcomeTypes(graph.vocabulary)
-        self.experts = Experts(graph.vocabulary, self.matrix, self.types, seed, pursuit=pursuit)
         self._seed = seed
-        self._fitted_to: Callable[[], StateGraph] = lambda: graph
+        self._pursuit = pursuit
+        self._decomposition = Decomposition(graph)  # pairs count by the cores of their effects
+        self._parts_at: float = 0.0  # executions from which on parts are looked for again
+        self.types = OutcomeTypes(graph.vocabulary)
+        self.experts = self._new_experts()
+        self._fitted_to = graph
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
         self._shown: list[dict[int, int]] = []  # and how many effects it had shown when observed
@@ -81,18 +108,23 @@ class LearnedModel:
         self._doubted = 0.0
         self._wrong = 0.0
         self._draws = 0
+        self._far = False  # whether to plan from states that were never seen
         self._refresh_at: float = _FIRST_REFRESH
         self.matrix.rows(sorted(graph.nodes))
         self._see_new_states()
 
     @classmethod
-    def fitted(cls, graph: StateGraph, seed: int = 0) -> LearnedModel:
+    def fitted(
+        cls, graph: StateGraph, seed: int = 0, lessons: Lessons | None = None
+    ) -> LearnedModel:
         """Fit a model to a whole graph; the order in which it was seen makes no difference."""
-        model = cls(graph, seed)
+        model = cls(graph, seed, lessons=lessons)
+        model._find_parts()
         model._cross_validate()
         model.refresh()
         # Questions are chosen without weights of peers, with which runs took longer.
         model._estimate_odds(weigh=True)
+        model._far = True
         return model
 
     @property
@@ -104,6 +136,9 @@ class LearnedModel:
         """Fit everything again to the present graph."""
         self._forget_doubts()
         self._see_new_states()
+        if self._draws >= self._parts_at:
+            self._parts_at = self._draws * _PARTS_AGAIN
+            self._find_parts()
         self._refresh_at = self._draws * _REFRESH + 5
         self._label_all()
         self._plan(self._labels)
@@ -115,10 +150,49 @@ class LearnedModel:
 
     def _label_all(self) -> None:
         for state in sorted(self.graph.nodes):
-            for pair in self.graph.nodes[state].pairs:
+            for capability in range(len(self.graph.nodes[state].pairs)):
+                pair = self._pair(state, capability)
                 if pair is not None:
                     self.types.learn(pair.counts)
         self._relabel()
+
+    def _new_experts(self) -> Experts:
+        words = self.graph.vocabulary
+        return Experts(
+            words,
+            self.matrix,
+            self.types,
+            self._seed,
+            pursuit=self._pursuit,
+            lessons=self._lessons,
+        )
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The changes that occur by chance beside different main changes."""
+        return self._decomposition.parts
+
+    def _find_parts(self) -> None:
+        """Look for independent parts; if there are others than before, types are formed anew."""
+        before = [part.change for part in self.parts]
+        self._decomposition = find_parts(self.graph)
+        if [part.change for part in self.parts] != before:
+            known = self.experts
+            revision = self.types.revision
+            self.types = OutcomeTypes(self.graph.vocabulary)
+            self.types.revision = revision + 1
+            self.experts = self._new_experts()
+            for capability, intent in enumerate(self.graph.capabilities):
+                self.experts.add(intent)
+                self._labels[capability] = {}
+                self._shown[capability] = {}
+                self._inferred[capability] = _nothing_inferred()
+            self.experts.believe_as(known)
+
+    def _pair(self, state: State, capability: int) -> PairStats | None:
+        """Return the counts of a pair; effects are without their parts."""
+        pair = self.graph.pair(state, capability)
+        return None if pair is None else self._decomposition.pair(state, capability, pair)
 
     def _plan(self, labels: Sequence[Mapping[int, int]]) -> None:
         self.experts.plan(labels, [self.matrix.row[state] for state in sorted(self.graph.nodes)])
@@ -145,8 +219,8 @@ class LearnedModel:
 
     @cached_property
     def _calibration(self) -> Callable[[int, bool, float], float]:
-        pursuit = self.experts.pursuit is not None
-        twin = LearnedModel(self._fitted_to(), self._seed, pursuit=pursuit)
+        twin = LearnedModel(self._fitted_to, self._seed, pursuit=self._pursuit)
+        twin._decomposition = Decomposition(twin.graph, self.parts)
         twin.experts.believe_as(self.experts)
         return calibrated_doubt(twin._held_out())
 
@@ -171,7 +245,7 @@ class LearnedModel:
     def _missed(self, row: int, capability: int, number: int) -> float:
         """Return the fraction of a pair's executions that are not outcomes of a type."""
         state = self.matrix.states[row]
-        pair = self.graph.pair(state, capability)
+        pair = self._pair(state, capability)
         assert pair is not None, "only tried pairs have labels"
         predicted = _applied(self.types.odds[number], state)
         missed = sum(n for effect, n in pair.counts.items() if effect.apply(state) not in predicted)
@@ -179,15 +253,7 @@ class LearnedModel:
 
     @cached_property
     def _unseen(self) -> Callable[[State, int], float]:
-        return unseen_outcomes(self.graph)
-
-    def estimate_doubts_from(self, fitted_to: Callable[[], StateGraph]) -> None:
-        """Use the graph as it was when the model was fitted; its own may have grown since.
-
-        It is made when a doubt is first asked for.
-        """
-        self._fitted_to = fitted_to
-        self._forget_doubts()
+        return unseen_outcomes(self._decomposition.of_cores(self.graph))
 
     def _forget_doubts(self) -> None:
         self.__dict__.pop("_unseen", None)
@@ -213,7 +279,7 @@ class LearnedModel:
         stale: dict[int, None] = {}
         relabel = False
         for state, capability in dict.fromkeys(pairs):
-            pair = self.graph.pair(state, capability)
+            pair = self._pair(state, capability)
             assert pair is not None, "only pairs that were tried are observed"
             row, labels = self.matrix.row[state], self._labels[capability]
             self._draws += 1
@@ -238,6 +304,7 @@ class LearnedModel:
             stale |= dict.fromkeys(self._relabel())
         for capability in stale:
             self._grow(capability)
+        self._regrow_families(stale)
         return Observed(contradicted, stale)
 
     def _shows_more(self, capability: int, row: int, pair: PairStats) -> bool:
@@ -252,8 +319,6 @@ class LearnedModel:
 
     def _judge(self, capability: int, row: int, effect: Effect) -> bool:
         """Score the experts on the first draw of a pair; return whether it was not foreseen."""
-        if not self.experts.knows(capability):
-            return False
         rows = np.array([row])
         (predicted,), (belief,) = self.experts.believed(capability, rows)
         allows = self.types.allows
@@ -267,8 +332,8 @@ class LearnedModel:
 
     @property
     def calibration(self) -> float:
-        """How often predictions failed lately, relative to the disagreement; at most 1."""
-        return min((self._wrong + _PRIOR_FAILURES) / (self._doubted + _PRIOR_FAILURES), 1.0)
+        """How often predictions failed lately, relative to the disagreement."""
+        return (self._wrong + _PRIOR_FAILURES) / (self._doubted + _PRIOR_FAILURES)
 
     def _type_of(self, capability: int, row: int, pair: PairStats) -> int:
         expected = int(self.experts.expected_steps(capability)[row])
@@ -280,7 +345,8 @@ class LearnedModel:
         tried: list[list[tuple[int, PairStats]]] = [[] for _ in self._labels]
         for state in sorted(self.graph.nodes):
             row = self.matrix.row[state]
-            for capability, pair in enumerate(self.graph.nodes[state].pairs):
+            for capability in range(len(self.graph.nodes[state].pairs)):
+                pair = self._pair(state, capability)
                 if pair is not None:
                     tried[capability].append((row, pair))
         return tried
@@ -305,7 +371,7 @@ class LearnedModel:
         """Yield every pair that has a label, after it."""
         for capability, labels in enumerate(self._labels):
             for row, number in labels.items():
-                pair = self.graph.pair(self.matrix.states[row], capability)
+                pair = self._pair(self.matrix.states[row], capability)
                 assert pair is not None, "only tried pairs have labels"
                 yield number, pair
 
@@ -324,7 +390,8 @@ class LearnedModel:
                 drawn[number] = Counter({effect: drawn[number][effect] for effect in outcomes})
         self.types.estimate_odds(drawn, weigh=weigh)
         self._poolings = None
-        self.__dict__.pop("_odds_in", None)
+        for fact in ("_odds_in", "_drawn", "families", "behaviors"):
+            self.__dict__.pop(fact, None)
 
     @cached_property
     def _odds_in(self) -> Callable[[int, State], Mapping[Effect, float]]:
@@ -333,7 +400,7 @@ class LearnedModel:
             (number, self.matrix.states[row], pair.counts)
             for capability, labels in enumerate(self._labels)
             for row, number in labels.items()
-            if (pair := self.graph.pair(self.matrix.states[row], capability)) is not None
+            if (pair := self._pair(self.matrix.states[row], capability)) is not None
         )
         return conditional_odds(self.types, shown, len(self.graph.vocabulary.atoms))
 
@@ -352,6 +419,15 @@ class LearnedModel:
         self._grown[capability] = len(labels)
         self._inferred[capability] = _nothing_inferred()
 
+    def _regrow_families(self, stale: Iterable[int]) -> None:
+        families = self.experts.families
+        for family in dict.fromkeys(families.of[capability] for capability in stale):
+            examples = sum(len(self._labels[member]) for member in family.members)
+            if examples > _REGROWN * family.examples:
+                self.experts.grow_family(family.members[0], self._labels)
+                for member in family.members:
+                    self._inferred[member] = _nothing_inferred()
+
     def foresees(self, state: State, capability: int, after: State) -> bool:
         """Return whether an outcome was held possible when the model was fitted."""
         row = self.matrix.add(state)
@@ -360,9 +436,28 @@ class LearnedModel:
             number, disagreement = self.infer(row, capability)
             if disagreement > _UNKNOWN:
                 return False
+            numbers = self._expected(row, capability, number)
+        else:
+            numbers = {number: 1.0}
         # As states: an effect that adds what holds already changes less than it does elsewhere.
-        possible = {*self.types.effects[number], *self.types.odds[number]}
-        return any(effect.apply(state) == after for effect in possible)
+        possible = {e for n in numbers for e in (*self.types.effects[n], *self.types.odds[n])}
+        if not self.parts:
+            return any(effect.apply(state) == after for effect in possible)
+        allows = self._decomposition.allows
+        return any(allows(state, capability, effect.apply(state), after) for effect in possible)
+
+    def _expected(self, row: int, capability: int, number: int) -> dict[int, float]:
+        """Return the types that may be done where the best guess is one; mostly it alone.
+
+        Of several next steps without a clear preference, each is possible.
+        """
+        pursuit = self.experts.pursuit
+        if pursuit is None or pursuit.step[capability, row] != number or number == NOTHING:
+            return {number: 1.0}
+        clear = pursuit.preferred[capability, row] >= _PREFERRED
+        if clear or self.experts.rules_of(self.experts.families.of[capability]) != PURSUING:
+            return {number: 1.0}
+        return pursuit.options(capability, row) or {number: 1.0}
 
     def types_of(self, capability: int, rows: Integers) -> tuple[Integers, Floats]:
         """Return the type of some pairs, and the experts' disagreement about the untried ones."""
@@ -372,15 +467,20 @@ class LearnedModel:
         own[list(labels)] = list(labels.values())
         return np.where(own[rows] < 0, types, own[rows]), 1.0 - belief
 
+    def undecided(self, capability: int, rows: Integers) -> Floats:
+        """Return in which rows optimist and pessimist differ, by how far pursuit is believed."""
+        return self.experts.undecided(capability, rows)
+
     def infer(self, row: int, capability: int) -> tuple[int, float]:
         """Return the most believed type of a pair, tried or not, and the experts' disagreement."""
         if capability >= len(self._labels):
             self._see_new_states()
-        self.experts.extend()
+        self.experts.extend(far=self._far)
         types, belief = self._inferred[capability]
         if row >= len(types):
             # All new rows at once: one row costs as much as all.
-            new = self.experts.believed(capability, np.arange(len(types), len(self.matrix)))
+            rows = np.arange(len(types), len(self.matrix))
+            new = self.experts.believed(capability, rows, by_rules=self._far)
             types, belief = np.append(types, new[0]), np.append(belief, new[1])
             self._inferred[capability] = types, belief
         return int(types[row]), 1.0 - float(belief[row])
@@ -391,6 +491,7 @@ class LearnedModel:
         What is held possible in pairs that were never tried does not change.
         """
         self.graph = graph
+        self._decomposition = self._decomposition.recounted(graph)
         self.__dict__.pop("_unseen", None)
         self._seen = 0
         self._see_new_states()
@@ -398,6 +499,68 @@ class LearnedModel:
         for capability, pairs in enumerate(self._tried_pairs()):
             self._label(capability, pairs)
         self._estimate_odds(possible, weigh=True)
+
+    @cached_property
+    def families(self) -> tuple[FamilyRules, ...]:
+        """The rules of all families: what the model says, and all that it says of untried pairs."""
+        return lifted_families(self)
+
+    @cached_property
+    def behaviors(self) -> tuple[LiftedBehavior, ...]:
+        """The behaviors by which the agent pursues requests, most frequent first."""
+        return lifted_behaviors(self)
+
+    def transfer(self, vocabulary: Vocabulary) -> LearnedModel:
+        """Return what is known of another instance of the same predicates, before it is assessed.
+
+        Args:
+            vocabulary: The predicates with other objects, more or fewer.
+
+        Returns:
+            A model of all capabilities of the families there; nothing in it was tried.
+        """
+        lessons = self.experts.lessons()
+        keys = [family.key for family in self.experts.families.all]
+        intents = list(all_intents(keys, vocabulary))
+        return LearnedModel.fitted(StateGraph(vocabulary, intents), self._seed, lessons)
+
+    def rules(self, family: str) -> tuple[LiftedRule, ...]:
+        """Return the rules of a family, by its name such as `on(X,Y)`.
+
+        Args:
+            family: The name of one of `families`.
+
+        Returns:
+            The rules, of which exactly one applies to each pair.
+        """
+        known = {one.name: one for one in self.families}
+        if family not in known:
+            raise CapscopeError(f"no family {family}; {nearest(family, list(known))}")
+        return known[family].rules
+
+    def tried(self, capability: int) -> list[tuple[int, PairStats]]:
+        """Return the rows in which a capability was tried, in the order of their states."""
+        return [
+            (row, pair)
+            for state in sorted(self.graph.nodes)
+            if (pair := self.graph.nodes[state].pairs[capability]) is not None
+            and (row := self.matrix.row[state]) in self._labels[capability]
+        ]
+
+    def labels_of(self, capability: int) -> Mapping[int, int]:
+        """Return the outcome type of each row in which a capability was tried."""
+        return self._labels[capability]
+
+    def drawn(self, number: int) -> Counter[Effect]:
+        """Return how often each effect was seen in pairs of an outcome type."""
+        return self._drawn.get(number, Counter())
+
+    @cached_property
+    def _drawn(self) -> dict[int, Counter[Effect]]:
+        drawn: dict[int, Counter[Effect]] = {}
+        for number, pair in self._labeled():
+            drawn.setdefault(number, Counter()).update(pair.counts)
+        return drawn
 
     def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""
@@ -426,6 +589,7 @@ class LearnedModel:
     def anticipate(self, states: Iterable[State]) -> None:
         """Prepare predictions for some states together, which is faster than one at a time."""
         self.matrix.rows(states)
+        self.experts.extend(far=self._far)
 
     def predict(self, state: State, capability: Intent) -> LearnedPrediction:
         """Predict the state after an execution.
@@ -438,7 +602,7 @@ class LearnedModel:
             A distribution over states, with its provenance and doubt.
         """
         index = self.graph.index[capability]
-        pair = self.graph.pair(state, index)
+        pair = self._pair(state, index)
         if pair is not None:
             return self._tried(state, pair, index)
         return self.predict_untried(state, capability)
@@ -450,8 +614,12 @@ class LearnedModel:
         support = self._support(number, 0)
         if disagreement > _UNKNOWN:
             return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
+        shares: dict[State, float] = {}
+        for one, share in self._expected(self.matrix.row[state], index, number).items():
+            for after, odds in self._ends(self._odds_in(one, state), state, index).items():
+                shares[after] = shares.get(after, 0.0) + share * odds
         return LearnedPrediction(
-            _applied(self._odds_in(number, state), state),
+            shares,
             Provenance.INFERRED,
             lambda: self._calibration(index, number != NOTHING, disagreement),
             support,
@@ -461,15 +629,26 @@ class LearnedModel:
         number = self._type_of(capability, self.matrix.add(state), pair)
         odds = self._pooling(number).odds_of(pair.counts, self._odds_in(number, state))
         return LearnedPrediction(
-            _applied(odds, state),
+            self._ends(odds, state, capability, self.graph.pair(state, capability)),
             Provenance.TRIED,
             lambda: self._unseen(state, capability),
             self._support(number, pair.total),
         )
 
+    def _ends(
+        self,
+        odds: Mapping[Effect, float],
+        state: State,
+        capability: int,
+        pair: PairStats | None = None,
+    ) -> dict[State, float]:
+        """Return where the cores of an outcome type lead to, together with the parts."""
+        return self._decomposition.spread(state, capability, _applied(odds, state), pair)
+
     def _support(self, number: int, own_draws: int) -> Support:
         effects = tuple(sorted(self.types.effects[number]))
-        return Support(effects, self.types.draws[number], own_draws)
+        draws = self.types.draws[number] or self.types.peer_draws[number]
+        return Support(effects, draws, own_draws)
 
 
 class Observed(NamedTuple):

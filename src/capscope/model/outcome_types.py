@@ -1,8 +1,8 @@
-"""Outcome types: effects that are alternatives of one behaviour, and their probabilities.
+"""Outcome types: effects that are alternatives of one behavior, and their probabilities.
 
-A drive that ends with or without a flat tire is one behaviour with two outcomes. Two effects are
+A drive that ends with or without a flat tire is one behavior with two outcomes. Two effects are
 alternatives if one pair of a state and a capability has shown both. A type is a maximal set of such
-effects, over all capabilities. That an execution changed nothing says little about which behaviour
+effects, over all capabilities. That an execution changed nothing says little about which behavior
 failed, so "nothing" is no link; a pair that has shown nothing else is of the type `NOTHING`.
 
 **The odds of one pair** (`OddsPooling`) are its own draws, drawn towards the odds of its type.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""
 NO_CHANGE = Effect(0, 0)
 _BY_CHANCE = 0.05  # a pair of a type fails each time with at least this probability
+_UNLIKELY = 0.01  # a type has fewer outcomes than others if its draws were less likely otherwise
 _PEERS = 10.0, 1.0, 3.0, 30.0, 100.0, 300.0, 1000.0
 """The probabilities of the peers count as one of these numbers of draws; by default the first."""
 NOTHING = 0
@@ -54,8 +55,14 @@ class OutcomeTypes:
         self.revision = 0
         """Counts how often types were added or probabilities estimated."""
         self._kinds: dict[Effect, Kind] = {}
+        self.learned: Mapping[tuple[Kind, ...], Counter[Kind]] = {}
+        """What peers showed in another instance."""
+        self._drawn: Mapping[int, Counter[Effect]] = {}
+        self._together: dict[tuple[Kind, ...], Counter[Kind]] = {}  # of all peers
         self._number: dict[frozenset[Effect], int] = {self.effects[0]: NOTHING}
         self._several: list[frozenset[Effect]] = []  # the maximal sets of more than one effect
+        self.wider: Callable[[frozenset[Effect]], Iterable[frozenset[Effect]]] = lambda _: ()
+        """Returns types that are known with other objects, and include some effects."""
         self._containing: dict[Effect, list[frozenset[Effect]]] = {}
 
     def __len__(self) -> int:
@@ -66,6 +73,7 @@ class OutcomeTypes:
         acting = frozenset(shown) - {NO_CHANGE}
         if len(acting) < 2 or any(acting <= known for known in self._several):
             return False
+        # A new list, so that it tells whether anything was learned.
         self._several = [known for known in self._several if not known < acting] + [acting]
         self._containing = {}
         for known in self._several:
@@ -78,12 +86,27 @@ class OutcomeTypes:
         acting = frozenset(pair.counts) - {NO_CHANGE}
         if not acting:
             failing = self.odds[expected].get(NO_CHANGE, 0.0)
-            # A behaviour that fails now and then may have failed each time.
+            # A behavior that fails now and then may have failed each time.
             return expected if failing**pair.total > _BY_CHANCE else NOTHING
         fitting = [known for known in self._containing.get(min(acting), ()) if acting <= known]
+        fitting = fitting or [one for one in self.wider(acting) if self._explains(one, acting)]
         if len(fitting) > 1 and self.effects[expected] in fitting:
             return expected
         return self.number(fitting[0] if fitting else acting)
+
+    def _explains(self, whole: frozenset[Effect], part: frozenset[Effect]) -> bool:
+        """Return whether a type may have more outcomes than its pairs have shown so far."""
+        together = self._together.get(tuple(sorted(map(self.kind, whole))))
+        own = [self._drawn.get(self._number.get(one, -1), Counter()) for one in (whole, part)]
+        if together is None or any(effect not in part for effect in own[0] if effect != NO_CHANGE):
+            return True
+        share = sum(together[self.kind(effect)] for effect in part) / together.total()
+        return share ** sum(counts.total() for counts in own) > _UNLIKELY
+
+    @property
+    def several(self) -> Sequence[frozenset[Effect]]:
+        """The types that a pair has shown to have more than one outcome; new when they change."""
+        return self._several
 
     def number(self, effects: frozenset[Effect]) -> int:
         """Return the number of a type, made if it is new; all its effects are equally likely."""
@@ -113,6 +136,7 @@ class OutcomeTypes:
         are to be weighed, as more draws the more alike they are.
         """
         self.revision += 1
+        self._drawn = drawn
         peers: dict[tuple[Kind, ...], list[int]] = {}
         for number in drawn:
             if number != NOTHING:
@@ -120,6 +144,8 @@ class OutcomeTypes:
         for alike in peers.values():
             by_kind = {number: self.by_kind(drawn[number]) for number in alike}
             together = sum(by_kind.values(), Counter())
+            together.update(self.learned.get(self.signature(alike[0]), ()))
+            self._together[self.signature(alike[0])] = together
             strength = _likeliest_strength(list(by_kind.values()), together) if weigh else _PEERS[0]
             for number in alike:
                 counts = drawn[number]
@@ -133,6 +159,26 @@ class OutcomeTypes:
                 }
                 scale = counts.total() + sum(prior.values())
                 self.odds[number] = {e: (counts[e] + prior[e]) / scale for e in effects}
+
+    def estimate_unseen(self, numbers: Iterable[int]) -> None:
+        """Set the probabilities of types that were never seen from their peers."""
+        for number in numbers:
+            signature = self.signature(number)
+            together = self._together.get(signature) or self.learned.get(signature)
+            if not self.draws[number] and together:
+                effects = sorted(self.effects[number])
+                if together[()] > 0:
+                    effects = [NO_CHANGE, *effects]
+                of_kind = Counter(map(self.kind, effects))
+                shares = {e: together[self.kind(e)] / of_kind[self.kind(e)] for e in effects}
+                whole = sum(shares.values())
+                self.odds[number] = {e: share / whole for e, share in shares.items() if share}
+                self.peer_draws[number] = together.total()
+
+    @property
+    def counts(self) -> dict[tuple[Kind, ...], Counter[Kind]]:
+        """How often outcomes occurred, of types that change the same predicates."""
+        return {**self.learned, **self._together}
 
     def signature(self, number: int) -> tuple[Kind, ...]:
         """Return what the effects of a type change; its peers have the same."""
@@ -178,6 +224,7 @@ _LEAST_PRIOR = 0.5  # an outcome that was not seen under some condition is possi
 _STRENGTHS = 10.0, 30.0, 100.0, 1000.0
 _ODD_ONES = 0.2, 0.05, 0.01
 EffectCounts = Mapping[Effect, int]
+T = TypeVar("T")
 
 
 class OddsPooling(NamedTuple):
@@ -202,7 +249,7 @@ class OddsPooling(NamedTuple):
             score += times * (high + math.log(math.exp(as_type - high) + math.exp(alone - high)))
         return score - sum(rows.values()) * math.log1p(self.odd_one_out)
 
-    def odds_of(self, counts: EffectCounts, odds: Mapping[Effect, float]) -> dict[Effect, float]:
+    def odds_of(self, counts: Mapping[T, int], odds: Mapping[T, float]) -> dict[T, float]:
         """Return the probabilities of a pair with these draws.
 
         The less its draws agree with the type, the less the type counts (Bayes factor).

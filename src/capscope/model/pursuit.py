@@ -1,24 +1,23 @@
-"""The behaviour of an agent that pursues its intents.
+"""The behavior of an agent that pursues its intents.
 
-Behaviours seen under any capability are what the agent can do. If it heads for its intent, it does
-the behaviour with which a shortest path to the intent begins, over the states seen and a margin of
-states that behaviours are expected to lead to. Of several shortest paths it takes the one it
+Behaviors seen under any capability are what the agent can do. If it heads for its intent, it does
+the behavior with which a shortest path to the intent begins, over the states seen and a margin of
+states that behaviors are expected to lead to. Of several shortest paths it takes the one it
 preferred before. `LearnedModel` believes this expert as far as its predictions came true.
 
-**When a behaviour is possible.** What it deletes holds, and what it adds does not. An atom that
-held whenever the behaviour was seen is taken for a precondition if it concerns only objects of the
-behaviour and would hardly have held each time by chance. Where the behaviour would have served at
-once and something else was done, it counts as impossible; a decision tree generalizes.
+`behaviors` says when a behavior is possible, as believed and by the extremes of what is known.
+Where optimist and pessimist expect different first steps, a question tells about a condition.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from capscope.logic import ExactlyOne, LiteralTest, State, Vocabulary
+from capscope.logic import ExactlyOne, State, Vocabulary
+from capscope.model.behaviors import Alternatives, Behaviors, Extreme, Form, Labels
+from capscope.model.lessons import Lessons
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.shortest_paths import (
     FARTHEST,
@@ -29,61 +28,119 @@ from capscope.model.shortest_paths import (
     ties_of,
 )
 from capscope.model.state_graph import StateMatrix
-from capscope.model.trees import Tree, grow
+from capscope.model.terms import Binding
 from capscope.stats.arrays import Floats, Integers, Mask
 
-_BY_CHANCE = 0.3  # an atom that would always have held with this probability is not a precondition
 _IMAGINED = 4  # unseen states to plan with, for each state seen, and a few hundred besides
 _IMAGINED_AT_LEAST = 500
 _MOST_PAIRS = 200_000  # of states to plan with and capabilities
-_RANK_SWEEPS = 30
-_RANK_PRIOR = 0.3  # comparisons won and lost against the average behaviour of the same kind
-
-Labels = Sequence[Mapping[int, int]]
-"""For each capability the type of each row in which it was tried."""
-Alternatives = tuple[LiteralTest, ...]
-"""An intent: one of these is to hold."""
-_Possible = Callable[[Integers], Mask]
-"""In which of some rows a type of outcome is believed to be possible."""
+_IMAGINED_FAR, _MOST_PAIRS_FAR = 40, 2_000_000  # the same for states asked about together
+_EXTREMES_AGAIN = 1.1  # they are compared when so many times the pairs were tried
+_AT_ONCE = 2.0  # expected executions of a request that one behavior may serve
+_LATER = 0.3  # what it tells that the extremes differ about a longer path
+_MOST_PLAYERS = 400  # types whose preferences are compared
+_NEWTON_STEPS = 20
+_CONVERGED = 1e-6
+# Variances of log strengths: what the instances of a behavior share, those with the same object in
+# the same place, and each by itself.
+_OF_FORM, _OF_OBJECT, _OWN = 4.0, 2.0, 0.5
 
 
 class Pursuit:
     """The first step of a shortest path to each intent, for each state."""
 
-    def __init__(self, vocabulary: Vocabulary, matrix: StateMatrix, types: OutcomeTypes) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        matrix: StateMatrix,
+        types: OutcomeTypes,
+        behaviors: Behaviors,
+        lessons: Lessons | None = None,
+    ) -> None:
         self._vocabulary = vocabulary
         self._matrix = matrix
         self._types = types
+        self.behaviors = behaviors
+        self._learned = () if lessons is None else lessons.games
+        self.games = self._learned
+        """Steps that were preferred to others, those of lessons included."""
         self._tests: list[Alternatives] = []
         self._distance: Floats = np.zeros((0, 0))
         self._rank: Floats = np.zeros(0)
-        self._possible: dict[int, _Possible] = {}
         self._groups: Sequence[int] = ()
         self.step: Integers = np.zeros((0, 0), dtype=np.int64)
         """For each capability and row the type of the first step; -1 if the row is new."""
+        self.preferred: Floats = np.zeros((0, 0))
+        """How likely this step is chosen among those that begin a shortest path."""
+        self._planned: list[tuple[int, Edges]] = []  # with the first row that edges lead from
+        self._extremes_at = 0  # pairs tried when they were compared
+        self.undecided: Floats = np.zeros((0, 0))
+        """How much is learned where optimist and pessimist expect different first steps."""
 
     def plan(self, tests: Sequence[Alternatives], labels: Labels, seen: Sequence[int]) -> None:
         """Plan anew; `tests` are those of each intent, `seen` the rows that were visited."""
         self._tests = list(tests)
-        tried = _rows_by_type(labels)
-        self._possible = {
-            number: self._conditions(number, tried[number], labels, np.array(seen))
-            for number in sorted(tried)
-            if number != NOTHING
-        }
-        self._imagine(seen)
+        self.behaviors.fit(self._tests, labels, np.array(seen, dtype=np.int64))
+        # Instances that were never seen have the probabilities of their behavior.
+        self._types.estimate_unseen(self.behaviors.instances)
+        self._groups = ExactlyOne.seen_in(
+            [self._matrix.states[row] for row in seen], self._vocabulary
+        ).groups
+        self._imagine(0, (1 + _IMAGINED) * len(seen))
         matrix = self._matrix
         every = np.arange(len(matrix))
         edges = self._edges(every, lambda state: matrix.row.get(state, UNKNOWN))
         holds = self._holds(every)
-        self._distance = expected_executions(edges, holds)
+        self._distance = expected_executions(edges, np.where(holds, 0.0, FARTHEST))
         self._rank_preferences(edges, holds, labels)
-        self.step = self._first_steps(edges, self._distance, holds, every)
+        self.step, self.preferred = self._first_steps(edges, self._distance, holds, every)
+        self._planned = [(0, edges)]
+        tried = sum(map(len, labels))
+        if tried >= _EXTREMES_AGAIN * self._extremes_at or not self.undecided.any():
+            self._extremes_at = tried
+            self.undecided = self._where_extremes_differ(
+                holds, np.sort(np.array(seen, dtype=np.int64))
+            )
 
-    def extend(self) -> None:
-        """Find the first steps from the rows that were added since the last plan."""
+    def _where_extremes_differ(self, holds: Mask, seen: Integers) -> Floats:
+        """Return how much a pair tells about the conditions of behaviors.
+
+        Most if the optimist expects the request to be served at once, and the pessimist something
+        else: whatever happens, a condition is met or a refusal explained.
+        """
+        every = np.arange(len(self._matrix))
+        told: Floats = np.zeros(holds.shape)
+        if not len(seen):
+            return told
+        steps, distances = [], []
+        for extreme in Extreme:
+            edges = self._edges(every, lambda s: self._matrix.row.get(s, UNKNOWN), extreme)
+            distance = expected_executions(edges, np.where(holds, 0.0, FARTHEST))
+            distances.append(distance[:, seen])
+            steps.append(self._first_steps_of(edges, distance, holds, seen))
+        at_once = distances[-1] < _AT_ONCE
+        told[:, seen] = np.where(at_once, 1.0, _LATER) * (steps[0] != steps[1])
+        return told
+
+    def _first_steps_of(
+        self, edges: Edges, distance: Floats, holds: Mask, rows: Integers
+    ) -> Integers:
+        """Return the type of the first step from some rows in ascending order."""
+        edge, place = edges.from_rows(rows)
+        own = Edges(place, edges.type[edge], edges.end[edge], edges.odds[edge])
+        return self._first_steps(own, distance, holds[:, rows], np.arange(len(rows)))[0]
+
+    def extend(self, *, far: bool = False) -> None:
+        """Find the first steps from the rows that were added since the last plan.
+
+        Args:
+            far: Whether to imagine the states that lie beyond them, too; it takes longer.
+        """
         known = self.step.shape[1]
         if known >= len(self._matrix) or not self._tests:
+            return
+        if far:
+            self._extend_far(known)
             return
         new = np.arange(known, len(self._matrix))
         planned: int = self._distance.shape[1]
@@ -101,83 +158,48 @@ class Pursuit:
         reached = np.array([margin.holding_any(tests) for tests in self._tests])
         beyond = np.where(reached, 0.0, FARTHEST)
         distance = np.concatenate([self._distance, beyond], axis=1)
-        steps = self._first_steps(edges, distance, self._holds(new), new)
+        self._append(*self._first_steps(edges, distance, self._holds(new), new))
+
+    def _extend_far(self, known: int) -> None:
+        """Plan from new rows as far as behaviors lead; what was planned before stays."""
+        matrix = self._matrix
+        self._imagine(known, len(matrix) + _IMAGINED_FAR * (len(matrix) - known), _MOST_PAIRS_FAR)
+        new = np.arange(known, len(matrix))
+        holds = self._holds(new)
+        edges = self._edges(new, lambda state: matrix.row.get(state, UNKNOWN))
+        planned = self._distance[:, :known]
+        # Rows that were met since the last plan without one have no distance.
+        missing = np.full((len(planned), known - planned.shape[1]), FARTHEST)
+        begin = np.concatenate([planned, missing, np.where(holds, 0.0, FARTHEST)], axis=1)
+        self._distance = expected_executions(edges, begin)
+        self._append(*self._first_steps(edges, self._distance, holds, new))
+        self._planned.append((known, edges))
+
+    def _append(self, steps: Integers, shares: Floats) -> None:
         self.step = np.concatenate([self.step, steps], axis=1)
+        self.preferred = np.concatenate([self.preferred, shares], axis=1)
 
     def _holds(self, rows: Integers) -> Mask:
         """Return for each intent whether it holds in each of some rows."""
         tests = [self._matrix.holding_any(tests, rows) for tests in self._tests]
-        return np.array(tests).reshape(len(self._tests), len(rows))
+        return np.array(tests, dtype=bool).reshape(len(self._tests), len(rows))
 
-    def _conditions(
-        self, number: int, rows: Sequence[int], labels: Labels, seen: Integers
-    ) -> _Possible:
-        """Find out when a type of outcome is possible."""
+    def _imagine(self, begun: int, number: int, most_pairs: int = _MOST_PAIRS) -> None:
+        """Add states that behaviors should lead to, as far as they look like those seen.
+
+        Args:
+            begun: The first row to start from.
+            number: About how many rows there may be in the end.
+            most_pairs: How many pairs of a row and a capability there may be at most.
+        """
         matrix, types = self._matrix, self._types
-        adds = deletes = 0
-        for effect in types.effects[number]:
-            adds |= effect.adds
-            deletes |= effect.deletes
-        sensible = matrix.holding(deletes, adds & ~deletes)
-        where = np.array(sorted(set(rows)))
-        shown = matrix.bits[where]
-        comparable = matrix.bits[seen[sensible[seen]]]
-        share = (comparable.sum(axis=0) + 1.0) / (len(comparable) + 2.0)
-        concerned = self._concerned(adds | deletes)
-        always = concerned & shown.all(axis=0) & (share ** len(where) < _BY_CHANCE)
-        never = concerned & ~shown.any(axis=0) & ((1.0 - share) ** len(where) < _BY_CHANCE)
-        refused = sorted(self._refused(number, sensible, labels) - set(rows))
-        tree = None
-        if refused:
-            examples = np.concatenate([shown, matrix.bits[refused]])
-            outcome = np.repeat([1, 0], [len(where), len(refused)])
-            tree = grow(examples, outcome, 2)
-        return _possible_in(matrix, (deletes, adds & ~deletes), always, never, tree, where)
-
-    def _concerned(self, changed: int) -> Mask:
-        """Return the atoms whose objects are all among those of the atoms that change."""
-        atoms = self._vocabulary.atoms
-        objects = {o for a in self._vocabulary.holding(changed) for o in a.arguments}
-        return np.array([objects.issuperset(atom.arguments) for atom in atoms])
-
-    def _refused(self, number: int, sensible: Mask, labels: Labels) -> set[int]:
-        """Return the rows in which a type alone would have served at once, and was not chosen."""
-        effect = self._types.main_effect(number)
-        states, main_effect = self._matrix.states, self._types.main_effect
-        refused = set()
-        for tests, types in zip(self._tests, labels, strict=True):
-            if not any(effect.adds & test[0] or effect.deletes & test[1] for test in tests):
-                continue
-            for row, other in types.items():
-                if other != number and sensible[row]:
-                    served, done = (
-                        any(test(after) for test in tests)
-                        for after in (
-                            effect.apply(states[row]),
-                            main_effect(other).apply(states[row]),
-                        )
-                    )
-                    # If what was done served as well, it may just have been preferred.
-                    if served and not done:
-                        refused.add(row)
-        return refused
-
-    def _imagine(self, seen: Sequence[int]) -> None:
-        """Add states that behaviours should lead to, as far as they look like those seen."""
-        matrix, types = self._matrix, self._types
-        most = min(
-            (1 + _IMAGINED) * len(seen) + _IMAGINED_AT_LEAST,
-            _MOST_PAIRS // max(len(self._tests), 1),
-        )
-        visited = [matrix.states[row] for row in seen]
-        self._groups = ExactlyOne.seen_in(visited, self._vocabulary).groups
-        begun = 0
+        most = min(number + _IMAGINED_AT_LEAST, begun + most_pairs // max(len(self._tests), 1))
         while begun < len(matrix) < most:
             rows = np.arange(begun, len(matrix))
             begun = len(matrix)
-            for number, possible in self._possible.items():
+            for number in sorted(self.behaviors.instances):
                 effects = sorted(types.effects[number])
-                for row in rows[possible(rows)].tolist():
+                for row in rows[self.behaviors.possible(number, rows)].tolist():
                     for effect in effects:
                         after = effect.apply(matrix.states[row])
                         if len(matrix) < most and self._looks_like_those_seen(after):
@@ -186,22 +208,25 @@ class Pursuit:
     def _looks_like_those_seen(self, state: State) -> bool:
         return all((state & group).bit_count() == 1 for group in self._groups)
 
-    def _edges(self, rows: Integers, column: Callable[[State], int]) -> Edges:
-        """List which behaviours are possible in which rows, and the columns they lead to."""
+    def _edges(
+        self, rows: Integers, column: Callable[[State], int], extreme: Extreme | None = None
+    ) -> Edges:
+        """List which behaviors are possible in which rows, and the columns they lead to."""
         matrix, types = self._matrix, self._types
         parts = []
-        for number, possible in self._possible.items():
+        for number in sorted(self.behaviors.instances):
             odds = types.odds[number]
-            where = rows[possible(rows)]
+            where = rows[self.behaviors.possible(number, rows, extreme)]
             states = [matrix.states[row] for row in where.tolist()]
             ends = [[column(effect.apply(state)) for state in states] for effect in odds]
             parts.append((where, number, np.array(ends).T, np.array(list(odds.values()))))
         return Edges.joined([part for part in parts if len(part[0])])
 
     def _rank_preferences(self, edges: Edges, holds: Mask, labels: Labels) -> None:
-        """Learn which of several equally good behaviours comes first."""
+        """Learn which of several equally good behaviors comes first."""
         number = len(self._types)
-        asked = np.repeat(np.arange(len(labels)), [len(types) for types in labels])
+        times_asked = np.array([len(types) for types in labels], dtype=np.int64)
+        asked = np.repeat(np.arange(len(labels)), times_asked)
         rows = np.array([row for types in labels for row in types], dtype=np.int64)
         done = np.array([done for types in labels for done in types.values()], dtype=np.int64)
         chose = (done != NOTHING) & ~holds[asked, rows]
@@ -209,86 +234,115 @@ class Pursuit:
         edge, place = ties_of(edges, self._distance, rows, asked)
         was_done = edges.type[edge] == done[place]
         compared = np.isin(place, place[was_done]) & ~was_done
-        wins = np.zeros((number, number))
-        np.add.at(wins, (done[place[compared]], edges.type[edge[compared]]), 1.0)
-        kinds = self._kinds()
-        by_kind = np.zeros((kinds.max() + 1, kinds.max() + 1))
-        np.add.at(by_kind, (kinds[:, None], kinds[None, :]), wins)
-        np.fill_diagonal(by_kind, 0.0)
-        general = bradley_terry(by_kind, np.ones(len(by_kind)))
-        self._rank = bradley_terry(wins, general[kinds])
+        named = [self.behaviors.lifted(one) for one in range(number)]
+        played, times = np.unique(
+            np.stack([done[place[compared]], edges.type[edge[compared]]]),
+            axis=1,
+            return_counts=True,
+        )
+        own = tuple(
+            (named[winner], named[loser], float(count))
+            for (winner, loser), count in zip(played.T.tolist(), times.tolist(), strict=True)
+        )
+        self.games = (*self._learned, *own)
+        players = {player: None for game in self.games for player in game[:2]}
+        # Types come first, so that their numbers are theirs; then those of other instances.
+        others = [player for player in players if player not in set(named)]
+        everyone = [*named, *others]
+        index = {player: i for i, player in reversed(list(enumerate(everyone)))}
+        wins = np.zeros((len(everyone), len(everyone)))
+        for winner, loser, count in self.games:
+            wins[index[winner], index[loser]] += count
+        self._rank = strengths(wins, _similarity(everyone))[:number]
 
-    def _kinds(self) -> Integers:
-        """Number types by the predicates that they change: all drives are of one kind."""
-        numbers: dict[object, int] = {}
-        kinds = []
-        for number in range(len(self._types)):
-            kind = self._types.kind(self._types.main_effect(number))
-            kinds.append(numbers.setdefault(kind, len(numbers)))
-        return np.array(kinds)
-
-    def _first_steps(self, edges: Edges, distance: Floats, holds: Mask, rows: Integers) -> Integers:
-        """Return the type of the first step from consecutive rows; nothing if there is none."""
+    def _first_steps(
+        self, edges: Edges, distance: Floats, holds: Mask, rows: Integers
+    ) -> tuple[Integers, Floats]:
+        """Return the type of the first step from consecutive rows, and how far it is preferred."""
         steps = np.full((len(self._tests), len(rows)), NOTHING)
+        shares = np.ones(steps.shape)
         rank = np.append(self._rank, np.full(len(self._types) - len(self._rank), 1.0))
+        if not len(edges):
+            return steps, shares
         places = edges.row[edges.begins] - rows[0]
-        steps[:, places] = first_steps(edges, distance, rank, NOTHING)
-        steps[holds] = NOTHING
-        return steps
+        steps[:, places], shares[:, places] = first_steps(edges, distance, rank, NOTHING)
+        steps[holds], shares[holds] = NOTHING, 1.0
+        return steps, shares
+
+    def options(self, capability: int, row: int) -> dict[int, float]:
+        """Return the types that begin a shortest path, each with how likely it is chosen."""
+        for first, edges in reversed(self._planned):
+            if row >= first:
+                edge, _ = ties_of(edges, self._distance, np.array([row]), np.array([capability]))
+                rank = {int(edges.type[e]): float(self._rank_of(int(edges.type[e]))) for e in edge}
+                whole = sum(rank.values())
+                return {number: share / whole for number, share in rank.items()}
+        return {}
+
+    def _rank_of(self, number: int) -> float:
+        return float(self._rank[number]) if number < len(self._rank) else 1.0
 
 
-def _possible_in(
-    matrix: StateMatrix,
-    sense: tuple[int, int],
-    always: Mask,
-    never: Mask,
-    tree: Tree | None,
-    shown: Integers,
-) -> _Possible:
-    """Return a function: in which of some rows a type of outcome is believed to be possible."""
-    held, absent = np.flatnonzero(always), np.flatnonzero(never)
+def _similarity(
+    players: Sequence[tuple[Form, Binding]],
+) -> Callable[[Integers, Integers], Floats]:
+    """Return how much the strengths of instances have in common, as a covariance."""
+    form_of = {form: i for i, form in enumerate(dict.fromkeys(form for form, _ in players))}
+    name_of = {o: i for i, o in enumerate(dict.fromkeys(o for _, b in players for o in b))}
+    forms = np.array([form_of[form] for form, _ in players])
+    objects = np.full((len(players), max(len(b) for _, b in players)), UNKNOWN)
+    for number, (_, binding) in enumerate(players):
+        objects[number, : len(binding)] = [name_of[name] for name in binding]
 
-    def possible_in(rows: Integers) -> Mask:
-        possible = matrix.holding(*sense, rows)
-        sensible = np.flatnonzero(possible)
-        if len(sensible):
-            # In a large world a behaviour makes sense in few states.
-            bits = matrix.bits[rows[sensible]]
-            fits = bits[:, held].all(axis=1) & ~bits[:, absent].any(axis=1)
-            if tree is not None:
-                counts = tree.counts[tree.leaves(bits)]
-                fits &= counts[:, 1] > counts[:, 0]
-            possible[sensible] = fits
-        possible |= np.isin(rows, shown)
-        return possible
+    def covariance(some: Integers, others: Integers) -> Floats:
+        same = forms[some][:, None] == forms[others][None, :]
+        alike = objects[some][:, None, :] == objects[others][None, :, :]
+        shared = (alike & (objects[some] != UNKNOWN)[:, None, :]).sum(axis=2)
+        own = np.equal.outer(some, others)
+        found: Floats = _OF_FORM * same + _OF_OBJECT * same * shared + _OWN * own
+        return found
 
-    return possible_in
+    return covariance
 
 
-def bradley_terry(wins: Floats, prior: Floats) -> Floats:
-    """Return the strength of each player (MM algorithm), drawn towards a prior where wins are few.
+def strengths(wins: Floats, similarity: Callable[[Integers, Integers], Floats]) -> Floats:
+    """Return how strong each player is, given how often it won against each other one.
 
-    >>> strengths = bradley_terry(np.array([[0.0, 3.0], [0.0, 0.0]]), np.ones(2))
-    >>> bool(strengths[0] > 1 > strengths[1])
+    The odds of a win are the ratio of strengths (Bradley and Terry); their logarithms are drawn
+    from a Gaussian process, so players that never met are as strong as those like them.
+
+    Args:
+        wins: For each player (first axis) how often it won against each other one.
+        similarity: Returns the covariance between some players and others.
+
+    Returns:
+        The strength of each player that has the greatest posterior probability.
+
+    >>> found = strengths(np.array([[0.0, 3.0], [0.0, 0.0]]), lambda a, b: np.equal.outer(a, b) + 0)
+    >>> bool(found[0] > 1 > found[1])
     True
     """
     games = wins + wins.T
-    won = wins.sum(axis=1) + _RANK_PRIOR
-    # Most players never met another one.
-    playing = np.flatnonzero(games.any(axis=1))
-    games = games[np.ix_(playing, playing)]
-    strength = prior.copy()
-    met = np.zeros(len(wins))
-    for _ in range(_RANK_SWEEPS):
-        own = strength[playing]
-        met[playing] = (games / (own[:, None] + own[None, :])).sum(axis=1)
-        strength = won / (met + 2 * _RANK_PRIOR / (strength + prior))
-    return strength
-
-
-def _rows_by_type(labels: Labels) -> defaultdict[int, list[int]]:
-    rows: defaultdict[int, list[int]] = defaultdict(list)
-    for types in labels:
-        for row, number in types.items():
-            rows[number].append(row)
-    return rows
+    # Most players never met another one; of too many, the busiest are enough.
+    busiest = np.argsort(-games.sum(axis=1), kind="stable")[:_MOST_PLAYERS]
+    playing = np.sort(busiest[games[busiest].any(axis=1)])
+    if not len(playing):
+        return np.ones(len(wins))
+    won, games = wins[np.ix_(playing, playing)], games[np.ix_(playing, playing)]
+    covariance = similarity(playing, playing)
+    log_strength, weights = np.zeros(len(playing)), np.zeros(len(playing))
+    for _ in range(_NEWTON_STEPS):
+        chance = 1.0 / (1.0 + np.exp(log_strength[None, :] - log_strength[:, None]))
+        gradient = (won - games * chance).sum(axis=1)
+        spread = games * chance * (1.0 - chance)
+        curvature = np.diag(spread.sum(axis=1)) - spread
+        target = curvature @ log_strength + gradient
+        system = np.eye(len(playing)) + curvature @ covariance
+        step = np.linalg.solve(system, target) - weights
+        weights = weights + step
+        log_strength = covariance @ weights
+        if np.abs(step).max() < _CONVERGED:
+            break
+    every = np.arange(len(wins))
+    found: Floats = np.exp(np.clip(similarity(every, playing) @ weights, -30.0, 30.0))
+    return found

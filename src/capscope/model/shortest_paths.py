@@ -1,6 +1,6 @@
 """Shortest paths from every state to every intent, in expected executions.
 
-An *edge* is a behaviour that is possible in a row of the state matrix, with the rows it may lead
+An *edge* is a behavior that is possible in a row of the state matrix, with the rows it may lead
 to. Naively, value iteration computes the cost of each edge for each intent in each sweep. But
 distances only shrink, so an edge is of interest only if one of its ends got nearer in the sweep
 before. Costs are needed for a block of edges at a time, or for the edges of some rows. Everything
@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from capscope.model.transitions import spans
-from capscope.stats.arrays import Floats, Integers, Mask
+from capscope.stats.arrays import Floats, Integers
 
 UNKNOWN = -1
 FARTHEST = 60.0  # executions; what takes longer counts as out of reach
@@ -30,7 +30,7 @@ Nearer = tuple[Integers, Integers, Floats]
 
 
 class Edges:
-    """Behaviours that are possible in rows, sorted by row and type, with the rows they lead to."""
+    """Behaviors that are possible in rows, sorted by row and type, with the rows they lead to."""
 
     def __init__(self, row: Integers, type: Integers, end: Integers, odds: Floats) -> None:
         """Sort edges; `end` and `odds` have a column for each end, with odds of 0 if it is none."""
@@ -126,13 +126,16 @@ def by_row(distance: Floats) -> Floats:
     return known
 
 
-def expected_executions(edges: Edges, holds: Mask) -> Floats:
-    """Return the expected executions to each intent from each row (value iteration)."""
-    known = by_row(np.where(holds, 0.0, FARTHEST))
-    row, intent = np.nonzero(holds.T)
+def expected_executions(edges: Edges, begin: Floats) -> Floats:
+    """Return the expected executions to each intent from each row (value iteration).
+
+    `begin` has upper bounds for each intent and row: 0 where an intent holds.
+    """
+    known = by_row(begin)
+    row, intent = np.nonzero(begin.T < FARTHEST)
     for _ in range(_SWEEPS):
         edge, place = edges.to_rows(row)
-        if len(edge) > _FEW * len(edges) * len(holds):
+        if len(edge) > _FEW * len(edges) * len(begin):
             row, intent, gain = _sweep(edges, known)
         else:
             row, intent, gain = _sweep_some(edges, known, edge, intent[place])
@@ -183,20 +186,23 @@ def ties_of(
     return edge[best], place[best]
 
 
-def first_steps(edges: Edges, distance: Floats, rank: Floats, nothing: int) -> Integers:
+def first_steps(
+    edges: Edges, distance: Floats, rank: Floats, nothing: int
+) -> tuple[Integers, Floats]:
     """Return the type of the first step to each intent from each row that has edges.
 
     Of several shortest paths the one of the highest rank, of those the first type; `nothing` if no
-    way is known.
+    way is known. And the share of the chosen type in the ranks of all types that begin one.
     """
     known = by_row(distance)
     steps = np.full((len(distance), len(edges.begins)), nothing)
+    shares = np.ones(steps.shape)
     for places, own in edges.blocks(len(distance)):
         cost = edges.costs(known, own)
         begins, lengths = edges.begins[places] - own.start, edges.lengths[places]
         least = np.minimum.reduceat(cost, begins, axis=0)
         best = cost < np.repeat(least + _TIE, lengths, axis=0)
-        score = np.where(best, rank[edges.type[own], None], -1.0)
+        score = np.where(best, rank[edges.type[own], None], 0.0)
         top = np.maximum.reduceat(score, begins, axis=0)
         chosen = best & (score == np.repeat(top, lengths, axis=0))
         # Of equal ranks the first edge counts: it is assigned last.
@@ -204,5 +210,8 @@ def first_steps(edges: Edges, distance: Floats, rank: Floats, nothing: int) -> I
         edge = len(chosen) - 1 - place
         of_row = np.repeat(np.arange(places.start, places.stop), lengths)
         steps[intent, of_row[edge]] = edges.type[own][edge]
-        steps[:, places][least.T >= FARTHEST - 1.0] = nothing
-    return steps
+        unreachable = least.T >= FARTHEST - 1.0
+        steps[:, places][unreachable] = nothing
+        share = (top / np.maximum(np.add.reduceat(score, begins, axis=0), 1e-300)).T
+        shares[:, places] = np.where(unreachable, 1.0, share)
+    return steps, shares

@@ -146,6 +146,23 @@ class StateGraph:
         self._rules: list[tuple[int, tuple[Rule, ...]] | None] = []
         self.extend(capabilities)
 
+    def copy(self) -> StateGraph:
+        """Return a graph of the same observations, which later updates of this one do not reach."""
+        twin = StateGraph(self.vocabulary, self.capabilities)
+        twin.expected = self.expected
+        for state in self.nodes:
+            twin.node(state)
+        twin.update(
+            {
+                Transition(state, capability, effect.apply(state)): count
+                for state, node in self.nodes.items()
+                for capability, pair in enumerate(node.pairs)
+                if pair is not None
+                for effect, count in pair.counts.items()
+            }
+        )
+        return twin
+
     def extend(self, capabilities: Sequence[Intent]) -> None:
         """Add capabilities; those known already are skipped."""
         for intent in capabilities:

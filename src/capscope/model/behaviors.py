@@ -1,0 +1,640 @@
+"""Behaviors: changes that recur with other objects, and when they are possible.
+
+Picking up `a` and picking up `b` are one behavior. A behavior is an outcome type whose objects
+are variables (`lift`); an *instance* of it names objects, and is a type of the ground model again.
+
+**Conditions form a lattice**, the paper's, one level up. A literal over the objects of a behavior
+is *doubtful* if it held whenever the behavior was seen and no failure has shown that it is needed.
+The pessimist requires all of them, the optimist none. Both require what the change itself needs:
+what it deletes holds, what it adds does not. The model requires the literals that would hardly have
+held each time by chance, and enough others to explain every *refusal*: a state in which an instance
+alone would have served a request at once, and something else was done.
+
+A literal may refer to one more object: "something is on X", "the place of X is that of Y". Where no
+conjunction explains the refusals, a decision tree does. Where objects that look alike behave
+differently, because what distinguishes them is in no atom, an instance that was refused and never
+seen is not possible; if more were refused than chosen, only those that were seen are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from capscope.logic import Atom, Effect, LiteralTest, Vocabulary
+from capscope.model.lessons import BehaviorLessons, Lessons, TermRows
+from capscope.model.outcome_types import NOTHING, OutcomeTypes
+from capscope.model.state_graph import StateMatrix
+from capscope.model.terms import Binding, Term, TermSpace
+from capscope.model.trees import Tree, grow
+from capscope.stats.arrays import Integers, Mask
+
+_BY_CHANCE = 0.3  # a literal that would always have held with this probability is not required
+_MOST_INSTANCES = 4_000  # of a behavior; of more, only those that were seen count
+_MOST_ARRANGEMENTS = 720  # of objects that are alike in a behavior
+_MOST_COMPARED = 400  # pairs of an instance and a state that tell how often a literal holds
+
+Labels = Sequence[Mapping[int, int]]
+"""For each capability the type of each row in which it was tried."""
+Alternatives = tuple[LiteralTest, ...]
+"""An intent: one of these is to hold."""
+Change = tuple[bool, str, tuple[int, ...]]
+"""Whether an atom becomes true, its predicate and its variables."""
+Form = tuple[tuple[Change, ...], ...]
+"""The effects of a type with variables for objects; equal for instances of one behavior."""
+
+
+def lift(effects: frozenset[Effect], vocabulary: Vocabulary) -> tuple[Form, Binding]:
+    """Replace the objects of a type by variables, numbered so that equal behaviors agree.
+
+    >>> words = Vocabulary.from_dict(
+    ...     {"predicates": [["at", ["room"]]], "objects": {"a": "room", "b": "room"}, "parents": {}}
+    ... )
+    >>> lift(frozenset([Effect(adds=0b10, deletes=0b01)]), words)
+    ((((False, 'at', (0,)), (True, 'at', (1,))),), ('a', 'b'))
+    """
+    literals = [[(x.positive, x.atom) for x in e.literals(vocabulary)] for e in sorted(effects)]
+    colors: dict[str, int] = {}
+    for _ in range(2):  # objects with equal neighbours are told apart by their neighbours' colors
+        signs: dict[str, list[object]] = defaultdict(list)
+        for changes in literals:
+            for positive, atom in changes:
+                around = tuple(colors.get(o, 0) for o in atom.arguments)
+                for place, name in enumerate(atom.arguments):
+                    signs[name].append((positive, atom.predicate, place, around))
+        described = {name: repr(sorted(map(repr, s))) for name, s in signs.items()}
+        ranks = {text: i for i, text in enumerate(sorted(set(described.values())))}
+        colors = {name: ranks[text] for name, text in described.items()}
+    alike: dict[int, list[str]] = defaultdict(list)
+    for name in sorted(colors):
+        alike[colors[name]].append(name)
+    groups = [alike[color] for color in sorted(alike)]
+    arrangements = itertools.product(*(itertools.permutations(group) for group in groups))
+    found = []
+    for parts in itertools.islice(arrangements, _MOST_ARRANGEMENTS):
+        binding = tuple(itertools.chain.from_iterable(parts))
+        number = {name: i for i, name in enumerate(binding)}
+        form = tuple(
+            sorted(
+                tuple(sorted((s, a.predicate, tuple(number[o] for o in a.arguments)) for s, a in c))
+                for c in literals
+            )
+        )
+        found.append((form, binding))
+    return min(found)
+
+
+class Extreme(Enum):
+    """The ends of the lattice of conditions."""
+
+    PESSIMIST = auto()
+    OPTIMIST = auto()
+
+
+class BehaviorInstance(NamedTuple):
+    """A behavior with objects."""
+
+    behavior: int
+    binding: Binding
+
+
+@dataclass(eq=False)
+class Behavior:
+    """A behavior, and what is known of when it is possible."""
+
+    form: Form
+    variables: tuple[tuple[str, ...], ...]
+    """The objects that each variable may stand for, by the types of the predicates."""
+    space: TermSpace
+    """Every term that a condition may use."""
+    masks: dict[Binding, tuple[int, int] | None] = field(default_factory=dict)
+    """The atoms that each instance adds, and those that it deletes."""
+    seen: dict[Binding, list[int]] = field(default_factory=dict)
+    """The rows in which each instance was seen."""
+    needed: frozenset[int] = frozenset()
+    """Literals that the change itself needs, as terms: t if it holds, ~t if it does not."""
+    always: frozenset[int] = frozenset()
+    """Literals that held each time: what the pessimist requires."""
+    required: tuple[int, ...] = ()
+    """What the model requires of them."""
+    proven: frozenset[int] = frozenset()
+    """Those that a failure has shown to be necessary: nothing else explains it."""
+    refused: frozenset[Binding | None] = frozenset()
+    """Instances that were never seen, and refused where no condition tells why."""
+    only_seen: bool = False
+    """Whether only the instances seen are possible."""
+    contexts: tuple[frozenset[int], ...] = ()
+    """The terms over an instance's objects that hold in all states, of the instances seen."""
+    within: bool = False
+    """Whether one of the contexts is required."""
+    tree: Tree | None = None
+    """Says where else it is refused."""
+    evidence: BehaviorLessons | None = None
+    """What it was learned from."""
+
+
+_NO_ROWS = TermRows((), np.zeros((0, 0), dtype=bool))
+_NO_LESSONS = BehaviorLessons(_NO_ROWS, _NO_ROWS, _NO_ROWS, 0, only_seen=False)
+
+
+class Behaviors:
+    """The behaviors of an agent, over all its capabilities."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        matrix: StateMatrix,
+        types: OutcomeTypes,
+        lessons: Lessons | None = None,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._lessons = lessons or Lessons()
+        self._matrix = matrix
+        self._types = types
+        self._column = {atom: i for i, atom in enumerate(vocabulary.atoms)}
+        self._signature = {p.name: p.types for p in vocabulary.predicates}
+        self._objects = {
+            t: frozenset(vocabulary.objects_of(t)) for s in self._signature.values() for t in s
+        }
+        self._lifted: dict[int, tuple[Form, Binding]] = {}
+        self._number: dict[Form, int] = {}
+        self._numbered: dict[tuple[Form, Binding], int] = {}
+        self._lifts: dict[frozenset[Effect], tuple[Form, Binding]] = {}
+        self._wide: dict[Form, dict[tuple[Form, tuple[int, ...]], None]] = {}
+        self._wide_of: object = None
+        self._alike: dict[Form, frozenset[int]] = {}
+        self._changing = 0
+        types.wider = self.wider
+        self.all: list[Behavior] = []
+        """In the order in which they were found."""
+        self.instances: dict[int, BehaviorInstance] = {}
+        """The instance of each outcome type that is believed to be possible somewhere."""
+
+    def wider(self, effects: frozenset[Effect]) -> Iterator[frozenset[Effect]]:
+        """Yield the instances with several outcomes that include some effects.
+
+        A drive between two other places has shown that a tire may go flat.
+        """
+        if self._wide_of is not self._types.several:
+            self._wide_of, self._wide = self._types.several, self._wide_forms()
+        form, binding = self._lift(frozenset([min(effects)]))
+        for whole, places in self._wide.get(form, ()):
+            objects = tuple(binding[place] for place in places)
+            masks = [self._masks((changes,), objects) for changes in whole]
+            instance = frozenset(Effect(*one) for one in masks if one is not None)
+            alike = self._alike[whole] <= self._static(whole, objects)
+            if len(instance) == len(whole) and effects < instance and alike:
+                yield instance
+
+    def _wide_forms(self) -> dict[Form, dict[tuple[Form, tuple[int, ...]], None]]:
+        """List, for the form of each single effect, the forms it is part of, and their variables.
+
+        An effect must tell all objects of the whole.
+        """
+        found: dict[Form, dict[tuple[Form, tuple[int, ...]], None]] = {}
+        self._alike = {}
+        self._see_changes()
+        for effects in self._types.several:
+            whole, objects = self._lift(effects)
+            static = self._static(whole, objects)
+            self._alike[whole] = self._alike.get(whole, static) & static
+            for effect in sorted(effects):
+                form, binding = self._lift(frozenset([effect]))
+                if set(objects) <= set(binding):
+                    places = tuple(binding.index(name) for name in objects)
+                    found.setdefault(form, {})[whole, places] = None
+        return found
+
+    def _see_changes(self) -> None:
+        changes = (e.adds | e.deletes for effects in self._types.effects for e in effects)
+        self._changing = reduce(or_, changes, 0)
+
+    def _static(self, form: Form, binding: Binding) -> frozenset[int]:
+        """Return the terms over an instance's objects that hold in all states, as roads do."""
+        space = self.all[self._behavior(form)].space
+        always = self._matrix.states[0] & ~self._changing if len(self._matrix) else 0
+        return frozenset(
+            place
+            for place, term in enumerate(space.terms)
+            if len(term.atoms) == 1
+            and all(v >= 0 for v in term.atoms[0][1])
+            and (columns := space.columns(place, binding))
+            and always >> columns[0][0] & 1
+        )
+
+    def _lift(self, effects: frozenset[Effect]) -> tuple[Form, Binding]:
+        known = self._lifts.get(effects)
+        if known is None:
+            known = self._lifts[effects] = lift(effects, self._vocabulary)
+        return known
+
+    def of(self, number: int) -> BehaviorInstance:
+        """Return the behavior and the objects of an outcome type."""
+        form, binding = self.lifted(number)
+        return BehaviorInstance(self._behavior(form), binding)
+
+    def _behavior(self, form: Form) -> int:
+        if form not in self._number:
+            self._number[form] = len(self.all)
+            self.all.append(self._new(form))
+        return self._number[form]
+
+    def lifted(self, number: int) -> tuple[Form, Binding]:
+        """Return the form of an outcome type, and its objects."""
+        known = self._lifted.get(number)
+        if known is None:
+            known = self._lifted[number] = self._lift(self._types.effects[number])
+        return known
+
+    def _new(self, form: Form) -> Behavior:
+        variables = 1 + max((v for c in form for _, _, args in c for v in args), default=-1)
+        domains = [frozenset(self._vocabulary.objects)] * variables
+        for changes in form:
+            for _, predicate, arguments in changes:
+                for variable, kind in zip(arguments, self._signature[predicate], strict=True):
+                    domains[variable] &= self._objects[kind]
+        order = {name: i for i, name in enumerate(self._vocabulary.objects)}
+        objects = tuple(tuple(sorted(d, key=order.__getitem__)) for d in domains)
+        behavior = Behavior(form, objects, TermSpace(self._vocabulary, domains))
+        place = behavior.space.place
+        needed = set()
+        adds = {(p, a) for c in form for s, p, a in c if s}
+        deletes = {(p, a) for c in form for s, p, a in c if not s}
+        # An atom that names an object twice is no term; what the change needs is tested anyway.
+        needed |= {~place[Term((one,))] for one in adds - deletes if Term((one,)) in place}
+        needed |= {place[Term((one,))] for one in deletes if Term((one,)) in place}
+        behavior.needed = frozenset(needed)
+        return behavior
+
+    def fit(self, tests: Sequence[Alternatives], labels: Labels, seen: Integers) -> None:
+        """Learn when behaviors are possible; `seen` are the rows that were visited."""
+        self._see_changes()
+        for behavior in self.all:
+            behavior.seen = {}
+        tried: dict[int, set[int]] = defaultdict(set)
+        for types in labels:
+            for row, number in types.items():
+                if number != NOTHING:
+                    tried[number].add(row)
+        for number in sorted(tried):
+            index, binding = self.of(number)
+            self.all[index].seen.setdefault(binding, []).extend(sorted(tried[number]))
+        self.instances = {}
+        for form in self._lessons.behaviors:
+            self._behavior(form)
+        for index, behavior in enumerate(self.all):
+            if behavior.seen or behavior.form in self._lessons.behaviors:
+                self._fit(index, behavior, tests, labels, seen)
+
+    def _fit(
+        self,
+        index: int,
+        behavior: Behavior,
+        tests: Sequence[Alternatives],
+        labels: Labels,
+        seen: Integers,
+    ) -> None:
+        before = self._lessons.behaviors.get(behavior.form, _NO_LESSONS)
+        terms = behavior.space.terms
+        shown = np.concatenate([
+            before.shown.for_columns(terms),
+            *(self._values(behavior, b, np.array(r)) for b, r in behavior.seen.items()),
+        ])  # fmt: skip
+        held, absent = shown.all(axis=0), ~shown.any(axis=0)
+        needed = behavior.needed
+        literals = [t for t in np.flatnonzero(held).tolist() if t not in needed]
+        literals += [~t for t in np.flatnonzero(absent).tolist() if ~t not in needed]
+        behavior.always = frozenset(literals)
+        candidates = self._bindings(behavior)
+        compared = np.concatenate(
+            [before.compared.for_columns(terms), self._comparable(behavior, candidates, seen)]
+        )
+        share = (compared.sum(axis=0) + 1.0) / (len(compared) + 2.0)
+        # A literal and its share: those that would hardly have held each time by chance.
+        by_chance = {t: float(share[t] if t >= 0 else 1.0 - share[~t]) for t in literals}
+        behavior.required = tuple(
+            t
+            for t in literals
+            if by_chance[t] ** len(shown) < _BY_CHANCE and self._plain(behavior, t)
+        )
+        refused, served = self._refusals(behavior, candidates, tests, labels)
+        inside = self._inside_contexts(behavior, before, refused)
+        owners = [b for b, rows in refused.items() for _ in rows]
+        values = np.concatenate([
+            before.refused.for_columns(terms),
+            *(self._values(behavior, b, np.array(r)) for b, r in refused.items()),
+        ])  # fmt: skip
+        learned = len(values) - len(owners)
+        behavior.tree, behavior.only_seen = None, before.only_seen and not served
+        self._explain(
+            behavior,
+            shown,
+            values,
+            [*itertools.repeat(None, learned), *owners],
+            before.served + len(served),
+            by_chance,
+            np.array([b is None or b in inside for b in (*[None] * learned, *owners)], dtype=bool),
+        )
+        behavior.evidence = BehaviorLessons(
+            TermRows(terms, shown[-_MOST_COMPARED:]),
+            TermRows(terms, compared[-_MOST_COMPARED:]),
+            TermRows(terms, values[-_MOST_COMPARED:]),
+            before.served + len(served),
+            behavior.only_seen,
+            frozenset(frozenset(terms[n] for n in one) for one in behavior.contexts),
+            behavior.within,
+        )
+        for binding in candidates:
+            excluded = behavior.only_seen or binding in behavior.refused
+            if binding in behavior.seen or not excluded:
+                number = self.number_of(behavior.form, binding)
+                if number > NOTHING:
+                    self.instances[number] = BehaviorInstance(index, binding)
+
+    def _inside_contexts(
+        self, behavior: Behavior, before: BehaviorLessons, refused: Mapping[Binding, list[int]]
+    ) -> set[Binding]:
+        """Find the static atoms that instances rest on; return the refused ones that have them.
+
+        A lift goes up to a floor above or down to one below: in neither case to any other.
+        """
+        place = behavior.space.place
+        known = {frozenset(place[t] for t in terms if t in place) for terms in before.contexts}
+        known |= {self._static(behavior.form, binding) for binding in behavior.seen}
+        behavior.contexts = tuple(
+            sorted((one for one in known if not any(other < one for other in known)), key=sorted)
+        )
+        inside = {
+            binding
+            for binding in refused
+            if any(one <= self._static(behavior.form, binding) for one in behavior.contexts)
+        }
+        behavior.within = before.within or len(inside) < len(refused)
+        return inside
+
+    def _plain(self, behavior: Behavior, literal: int) -> bool:
+        """Return whether a literal is about the objects of the behavior alone."""
+        term = behavior.space.terms[literal if literal >= 0 else ~literal]
+        return len(term.atoms) == 1 and all(v >= 0 for v in term.atoms[0][1])
+
+    def _explain(
+        self,
+        behavior: Behavior,
+        shown: Mask,
+        values: Mask,
+        owners: Sequence[Binding | None],
+        served: int,
+        by_chance: Mapping[int, float],
+        unexplained: Mask,
+    ) -> None:
+        """Require what refusals show to be necessary; `owners` are the instances refused.
+
+        The contexts explain some refusals; the others are unexplained.
+        """
+        behavior.proven, behavior.refused = frozenset(), frozenset()
+        if not len(values):
+            return
+
+        def violates(literal: int) -> Mask:
+            return ~values[:, literal] if literal >= 0 else values[:, ~literal]
+
+        # What alone is violated by a refusal is proven.
+        every = sorted(by_chance)
+        violated = np.array([violates(t) for t in every], dtype=bool).reshape(-1, len(values))
+        alone: Mask = np.any(violated[:, violated.sum(axis=0) == 1], axis=1)
+        behavior.proven = frozenset(every[i] for i in np.flatnonzero(alone).tolist())
+        open_rows = unexplained.copy()
+        for literal in behavior.required:
+            open_rows &= ~violates(literal)
+        required = list(behavior.required)
+        while open_rows.any():
+            gains = (violated & open_rows).sum(axis=1)
+            if not gains.any():
+                break
+            best = max(
+                range(len(every)),
+                key=lambda i: (gains[i], -self._size(behavior, every[i]), -by_chance[every[i]]),
+            )
+            required.append(every[best])
+            open_rows &= ~violated[best]
+        behavior.required = tuple(required)
+        if not open_rows.any():
+            return
+        tree = grow(
+            np.concatenate([shown, values[open_rows]]).astype(np.uint8),
+            np.repeat([1, 0], [len(shown), int(open_rows.sum())]),
+            2,
+        )
+        leaves = tree.counts[tree.leaves(values[open_rows].astype(np.uint8))]
+        left = np.flatnonzero(open_rows)[leaves[:, 1] >= leaves[:, 0]]
+        if len(left) < open_rows.sum():
+            behavior.tree = tree
+        refused = {owners[i] for i in np.flatnonzero(open_rows).tolist()}
+        unseen = {binding for binding in refused if binding not in behavior.seen}
+        behavior.refused = frozenset(unseen)
+        if len(unseen) > served:
+            behavior.only_seen, behavior.tree = True, None
+
+    def _size(self, behavior: Behavior, literal: int) -> int:
+        term = behavior.space.terms[literal if literal >= 0 else ~literal]
+        return term.size + (literal < 0)
+
+    def _values(self, behavior: Behavior, binding: Binding, rows: Integers) -> Mask:
+        return behavior.space.values(self._matrix, binding, rows)
+
+    def _bindings(self, behavior: Behavior) -> list[Binding]:
+        """List the instances, those seen first; of too many, only those that were seen."""
+        seen = list(behavior.seen)
+        total = 1
+        for objects in behavior.variables:
+            total *= len(objects)
+        if total > _MOST_INSTANCES:
+            return seen
+        every = itertools.product(*behavior.variables)
+        others = (b for b in every if len(set(b)) == len(b) and b not in behavior.seen)
+        return [*seen, *others]
+
+    def _comparable(
+        self, behavior: Behavior, candidates: Sequence[Binding], seen: Integers
+    ) -> Mask:
+        """Return the terms of states in which an instance makes sense, seen or not."""
+        parts, number = [], 0
+        for binding in candidates:
+            rows = seen[self._sensible(behavior, binding, seen)]
+            if len(rows):
+                parts.append(self._values(behavior, binding, rows[:50]))
+                number += len(parts[-1])
+            if number > _MOST_COMPARED:
+                break
+        return (
+            np.concatenate(parts) if parts else np.zeros((0, len(behavior.space.terms)), dtype=bool)
+        )
+
+    def _sensible(self, behavior: Behavior, binding: Binding, rows: Integers) -> Mask:
+        """Return the rows in which what the change needs is given."""
+        effect = self._cached_masks(behavior, binding)
+        if effect is None:
+            return np.zeros(len(rows), dtype=bool)
+        adds, deletes = effect
+        return self._matrix.holding(deletes, adds & ~deletes, rows)
+
+    def _cached_masks(self, behavior: Behavior, binding: Binding) -> tuple[int, int] | None:
+        known = behavior.masks
+        if binding not in known:
+            known[binding] = self._masks(behavior.form, binding)
+        return known[binding]
+
+    def _masks(self, form: Form, binding: Binding) -> tuple[int, int] | None:
+        """Return the atoms that are added, and those deleted; None if one does not exist."""
+        adds = deletes = 0
+        for changes in form:
+            for positive, predicate, arguments in changes:
+                column = self._column.get(Atom(predicate, tuple(binding[v] for v in arguments)))
+                if column is None:
+                    return None
+                if positive:
+                    adds |= 1 << column
+                else:
+                    deletes |= 1 << column
+        return adds, deletes
+
+    def number_of(self, form: Form, binding: Binding) -> int:
+        """Return the outcome type of an instance, numbered if new; -1 if an atom does not exist."""
+        key = form, binding
+        number = self._numbered.get(key)
+        if number is None:
+            number = self._numbered[key] = self._number_of(form, binding)
+        return number
+
+    def effects_in_order(self, form: Form, binding: Binding) -> dict[Effect, int]:
+        """Return the effects of an instance, each with its place in the form."""
+        masks = [self._masks((changes,), binding) for changes in form]
+        return {Effect(*one): place for place, one in enumerate(masks) if one is not None}
+
+    def _number_of(self, form: Form, binding: Binding) -> int:
+        effects = []
+        for changes in form:
+            masks = self._masks((changes,), binding)
+            if masks is None:
+                return -1
+            effects.append(Effect(*masks))
+        number = self._types.number(frozenset(effects))
+        self._lifted.setdefault(number, (form, binding))
+        return number
+
+    def _refusals(
+        self,
+        behavior: Behavior,
+        candidates: Sequence[Binding],
+        tests: Sequence[Alternatives],
+        labels: Labels,
+    ) -> tuple[dict[Binding, list[int]], set[Binding]]:
+        """Return where instances alone would have served at once and were not chosen.
+
+        And the instances that were chosen where they served.
+        """
+        refused: dict[Binding, list[int]] = {}
+        served: set[Binding] = set()
+        by_bit = self._intents_by_bit(tests)
+        for binding in candidates:
+            number = self.number_of(behavior.form, binding)
+            if number < 0:
+                continue
+            effect = self._types.main_effect(number)
+            concerned = {
+                c for s, m in ((1, effect.adds), (0, effect.deletes)) for c in by_bit(s, m)
+            }
+            for capability in sorted(concerned):
+                rows, done = self._tried_rows(labels, capability)
+                if not len(rows):
+                    continue
+                sensible = self._sensible(behavior, binding, rows)
+                for row, other in zip(
+                    rows[sensible].tolist(), done[sensible].tolist(), strict=True
+                ):
+                    state = self._matrix.states[row]
+                    goal = tests[capability]
+                    if any(t(state) for t in goal) or not any(t(effect.apply(state)) for t in goal):
+                        continue
+                    if other == number:
+                        served.add(binding)
+                    elif not any(t(self._types.main_effect(other).apply(state)) for t in goal):
+                        refused.setdefault(binding, []).append(row)
+        return {b: sorted(set(rows)) for b, rows in refused.items()}, served
+
+    def _intents_by_bit(self, tests: Sequence[Alternatives]) -> Callable[[int, int], Iterator[int]]:
+        if self._by_bit_for is not tests:
+            found: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+            for capability, goal in enumerate(tests):
+                for test in goal:
+                    for sign, mask in ((1, test.required), (0, test.forbidden)):
+                        for bit in _bits(mask):
+                            found[sign].setdefault(bit, []).append(capability)
+            self._by_bit_for, self._by_bit = tests, found
+
+        def intents(sign: int, mask: int) -> Iterator[int]:
+            for bit in _bits(mask):
+                yield from self._by_bit[sign].get(bit, ())
+
+        return intents
+
+    _by_bit_for: object = None
+    _by_bit: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+
+    def _tried_rows(self, labels: Labels, capability: int) -> tuple[Integers, Integers]:
+        types = labels[capability]
+        rows = np.fromiter(types.keys(), dtype=np.int64, count=len(types))
+        return rows, np.fromiter(types.values(), dtype=np.int64, count=len(types))
+
+    def possible(self, number: int, rows: Integers, extreme: Extreme | None = None) -> Mask:
+        """Return in which of some rows an instance is possible, as believed or by an extreme."""
+        index, binding = self.instances[number]
+        behavior = self.all[index]
+        possible = self._sensible(behavior, binding, rows)
+        inside = np.flatnonzero(possible)
+        if len(inside):
+            possible[inside] = self._fits(behavior, binding, rows[inside], extreme)
+        if binding in behavior.seen:
+            possible |= np.isin(rows, behavior.seen[binding])
+        return possible
+
+    def _fits(
+        self, behavior: Behavior, binding: Binding, rows: Integers, extreme: Extreme | None
+    ) -> Mask:
+        fits: Mask = np.ones(len(rows), dtype=bool)
+        if extreme is Extreme.PESSIMIST:
+            values = self._values(behavior, binding, rows)
+            fits &= values[:, [t for t in behavior.always if t >= 0]].all(axis=1)
+            fits &= ~values[:, [~t for t in behavior.always if t < 0]].any(axis=1)
+        else:
+            for literal in behavior.required if extreme is None else sorted(behavior.proven):
+                term = literal if literal >= 0 else ~literal
+                holds = behavior.space.holding(self._matrix, term, binding, rows)
+                fits &= holds if literal >= 0 else ~holds
+        if behavior.within and extreme is not Extreme.OPTIMIST:
+            holding = behavior.space.holding
+            known: Mask = np.zeros(len(rows), dtype=bool)
+            for context in behavior.contexts:
+                held = [holding(self._matrix, term, binding, rows) for term in sorted(context)]
+                known |= np.all(held, axis=0) if held else True
+            fits &= known
+        if behavior.tree is not None and fits.any():
+            bits = self._values(behavior, binding, rows).astype(np.uint8)
+            counts = behavior.tree.counts[behavior.tree.leaves(bits)]
+            fits &= counts[:, 1] > counts[:, 0]
+        return fits
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
