@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from capscope.export.tables import Table, csv_text, model_tables
+from capscope.model import LearnedModel
 from support.odd_names import odd_models
 
 NAMES = ["=1+1", "+a", "-a", "@a", "'=", "\tx", "\rx", "a", "a,b", 'a "b"', "a\nb", "a\r\nb", ""]
@@ -29,13 +30,14 @@ def read_back(text, columns):
 @settings(max_examples=50)
 @pytest.mark.parametrize("which", [0, 1])
 def test_any_table_is_read_back_exactly(which, graph):
-    table = model_tables(graph)[which]
-    assert read_back(csv_text(table), table.columns) == [*model_tables(graph)[which].rows]
+    model = LearnedModel.fitted(graph)
+    table = model_tables(model)[which]
+    assert read_back(csv_text(table), table.columns) == [*model_tables(model)[which].rows]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_is_taken_for_a_formula(name):
-    row = (name, 1, 1, 1, 1, 1, 1.0, 0.5, 1.0, 1, name, name, name)
+    row = (name, 1, name, name, 1, 1, 1, 1, 0.5, True, name, name, name, name)
     table = Table("rules", [row])
     text = csv_text(table)
     assert read_back(text, table.columns) == [row]

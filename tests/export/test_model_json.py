@@ -2,114 +2,113 @@
 
 import json
 from collections import Counter
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, Settings, assess, load
-from capscope.export.model_json import model_document
+from capscope.export.model_json import model_document, model_of_run
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
-from capscope.model import StateGraph
-from support.rule_models import predicted_by_rules
+from capscope.model import LearnedModel, StateGraph
 from support.toy_worlds import Board, board_problem
 
-WORDS = Vocabulary.of_atoms("pqr")
+WORDS = Vocabulary.of_atoms("pqrst")
 INTENTS = [Intent.parse(text) for text in ("p", "not q", "p and not r")]
 TRANSITIONS = st.dictionaries(
     st.builds(Transition, st.integers(0, 7), st.integers(0, 2), st.integers(0, 7)),
     st.integers(1, 50),
+    min_size=1,
 )
 
 
-def holds(when, state, vocabulary):
-    """Read a DNF as anyone would who only has the file."""
+def holds(literal, binding, state, document):
+    """Read a literal as anyone would who only has the file."""
+    objects = document["signature"]["objects"]
+    free = [name for name in objects if name not in binding.values()]
 
-    def true(literal):
-        name = literal.removeprefix("not ")
-        return bool(state >> vocabulary.index(name) & 1) is not literal.startswith("not ")
+    def true(atom, named):
+        name, *arguments = [atom[0], *(named.get(a, a) for a in atom[1:])]
+        if name == "=":
+            return arguments[0] == arguments[1]
+        text = f"{name}({','.join(arguments)})"
+        if text not in document["vocabulary"]:
+            return False
+        return bool(state >> document["vocabulary"].index(text) & 1)
 
-    return any(all(map(true, term)) for term in when)
+    found = any(
+        all(true(a, {**binding, **dict(zip(literal["exists"], o, strict=True))})
+            for a in literal["atoms"])
+        for o in product(free, repeat=len(literal["exists"]))
+    )  # fmt: skip
+    return found is literal["positive"]
 
 
 def check_document(document):
-    assert document.keys() == {
-        "format", "version", "problem", "vocabulary", "unrequested_changes", "capabilities",
-    }  # fmt: skip
-    assert (document["format"], document["version"]) == ("capscope-model", 1)
-    vocabulary = document["vocabulary"]
+    assert list(document) == [
+        "format", "version", "problem", "signature", "vocabulary", "states", "unrequested_changes",
+        "behaviors", "families", "capabilities",
+    ]  # fmt: skip
+    assert (document["format"], document["version"]) == ("capscope-model", 2)
+    states = [int(state, 16) for state in document["states"]]
+    by_family = Counter()
     for capability in document["capabilities"]:
-        assert capability.keys() == {"intent", "executions", "rules"}
-        assert {name.removeprefix("not ") for name in capability["intent"]} <= set(vocabulary)
-        rules = capability["rules"]
-        states = [int(state, 16) for rule in rules for state in rule["states"]]
-        assert len(states) == len(set(states))
-        assert all(0 <= state < 1 << len(vocabulary) for state in states)
-        assert capability["executions"] == sum(o["count"] for r in rules for o in r["outcomes"])
-        for rule in rules:
-            check_rule(rule, states, vocabulary)
-
-
-def check_rule(rule, states, vocabulary):
-    assert rule.keys() == {"states", "when", "outcomes"}
-    own = {int(state, 16) for state in rule["states"]}
-    assert all(state.startswith("0x") for state in rule["states"])
-    assert own
-    assert {state for state in states if holds(rule["when"], state, vocabulary)} == own
-    outcomes = rule["outcomes"]
-    assert sum(outcome["probability"] for outcome in outcomes) == pytest.approx(1)
-    total = sum(outcome["count"] for outcome in outcomes)
-    for outcome in outcomes:
-        assert outcome.keys() == {
-            "probability", "count", "interval", "spread", "adds", "deletes",
-        }  # fmt: skip
-        assert outcome["probability"] == pytest.approx(outcome["count"] / total)
-        low, high = outcome["interval"]
-        assert 0 <= low <= outcome["probability"] <= high <= 1
-        assert set(outcome["adds"]) | set(outcome["deletes"]) <= set(vocabulary)
-        assert not set(outcome["adds"]) & set(outcome["deletes"])
-    effects = [(*outcome["adds"], "/", *outcome["deletes"]) for outcome in outcomes]
-    assert len(set(effects)) == len(effects)
+        assert capability.keys() == {"intent", "family", "executions", "states_tried"}
+        family = document["families"][capability["family"]]
+        assert capability["intent"] in family["members"]
+        by_family[family["name"]] += capability["executions"]
+        objects = Intent.from_lists(capability["intent"]).objects
+        binding = dict(zip(family["roles"], objects, strict=True))
+        for state in states if family["rules"] else ():
+            applying = [
+                rule for rule in family["rules"]
+                if rule["capability"] in (None, capability["intent"])
+                and all(holds(one, binding, state, document) for one in rule["when"])
+            ]  # fmt: skip
+            assert len(applying) <= 1
+            assert applying or not capability["executions"]
+    for family in document["families"]:
+        assert family["executions"] == by_family[family["name"]]
+        for rule in family["rules"]:
+            assert rule.keys() == {
+                "capability", "when", "consequence", "effects", "pairs", "foreseen",
+            }  # fmt: skip
+            assert rule["foreseen"] <= rule["pairs"]
 
 
 @given(TRANSITIONS)
 def test_any_model_keeps_to_the_format_and_survives_json(transitions):
     graph = StateGraph(WORDS, INTENTS)
     graph.update(Counter(transitions))
-    document = model_document(graph, "toy")
+    document = model_document(LearnedModel.fitted(graph), "toy")
     assert json.loads(json.dumps(document)) == document
     check_document(document)
 
 
-@given(TRANSITIONS)
-def test_the_document_agrees_with_the_rules(transitions):
-    graph = StateGraph(WORDS, INTENTS)
-    graph.update(Counter(transitions))
-    document = model_document(graph, "toy")
-    bit = {name: 1 << i for i, name in enumerate(document["vocabulary"])}
-    read = {}
-    for capability in document["capabilities"]:
-        intent = Intent.from_lists(capability["intent"])
-        for rule in capability["rules"]:
-            for state in (int(state, 16) for state in rule["states"]):
-                for outcome in rule["outcomes"]:
-                    deletes = sum(bit[name] for name in outcome["deletes"])
-                    after = state & ~deletes | sum(bit[name] for name in outcome["adds"])
-                    read.setdefault((state, intent), {})[after] = outcome["probability"]
-    for state in graph.nodes:
-        for intent in INTENTS:
-            assert read.pop((state, intent), {}) == predicted_by_rules(graph, state, intent)
-    assert not read
+def test_the_document_says_what_the_model_says():
+    run = assess("couriers", settings=Settings(audit=0.0), budget=Budget(executions=200))
+    document = model_document(run.model, run.problem)
+    check_document(document)
+    assert [one["name"] for one in document["behaviors"]] == [b.name for b in run.model.behaviors]
+    assert sum(one["executions"] for one in document["behaviors"]) <= 200
+    assert {str(f["name"]) for f in document["families"]} == {f.name for f in run.model.families}
+    wanted = model_document(run.model, run.problem, run.graph.match_capabilities("loaded(*)"))
+    assert [family["name"] for family in wanted["families"]] == ["loaded(X)"]
+    assert len(wanted["capabilities"]) == 2
 
 
 def test_a_capability_never_tried_has_no_rule():
-    document = model_document(StateGraph(WORDS, INTENTS), "toy")
-    assert document["vocabulary"] == ["p()", "q()", "r()"]
-    assert document["capabilities"] == [
-        {"intent": ["p()"], "executions": 0, "rules": []},
-        {"intent": ["not q()"], "executions": 0, "rules": []},
-        {"intent": ["p()", "not r()"], "executions": 0, "rules": []},
+    graph = StateGraph(WORDS, INTENTS)
+    graph.update({Transition(0, 0, 1): 2})
+    document = model_document(LearnedModel.fitted(graph), "toy")
+    assert document["vocabulary"] == ["p()", "q()", "r()", "s()", "t()"]
+    assert [len(family["rules"]) for family in document["families"]] == [1, 0, 0]
+    assert [(c["intent"], c["executions"]) for c in document["capabilities"]] == [
+        (["p()"], 2),
+        (["not q()"], 0),
+        (["p()", "not r()"], 0),
     ]
 
 
@@ -129,4 +128,4 @@ def test_the_file_of_a_run_keeps_to_the_format_and_is_what_reading_the_run_gives
     check_document(document)
     assert document["problem"] == "board"
     run = load(tmp_path / "run")
-    assert model_document(run.graph, run.problem) == document
+    assert json.loads(json.dumps(model_of_run(run))) == document

@@ -61,12 +61,23 @@ def _json(run: Run) -> str:
     return json.dumps(model_of_run(run), indent=1) + "\n"
 
 
-def _ppddl(run: Run, conditions: str = "observed", goal: str | None = None) -> Content:
+def _ppddl(run: Run, goal: str | None = None, ground: bool = False) -> Content:
+    from capscope.export.lifted_ppddl import lifted_files
     from capscope.export.ppddl import ppddl_files
     from capscope.logic import Intent
 
     wanted = None if goal is None else Intent.parse(goal)
-    return ppddl_files(run.graph, run.problem, conditions, wanted)
+    if ground:
+        return ppddl_files(run.graph, run.problem, wanted)
+    return lifted_files(run.model, run.problem, wanted)
+
+
+def _pddl(run: Run, goal: str | None = None) -> Content:
+    from capscope.export.lifted_ppddl import lifted_files
+    from capscope.logic import Intent
+
+    wanted = None if goal is None else Intent.parse(goal)
+    return lifted_files(run.model, run.problem, wanted, determinized=True)
 
 
 def _prism(run: Run) -> str:
@@ -99,15 +110,8 @@ def _dot(run: Run, limit: int = _MOST_STATES, loops: bool = False) -> str:
     return dot_graph(run.graph, run.problem, limit, loops=loops)
 
 
-_PPDDL_OPTIONS = (
-    ExportOption(
-        "conditions",
-        str,
-        "observed",
-        "`observed` conditions are exact for the states seen, `readable` ones generalize to others",
-    ),
-    ExportOption("goal", str, None, "the goal of the problem, like 'on(a,b)'"),
-)
+_GOAL = ExportOption("goal", str, None, "the goal of the problem, like 'on(a,b)'")
+_GROUND = ExportOption("ground", bool, False, "one action for each set of outcomes seen")
 _DOT_OPTIONS = (
     ExportOption("limit", int, _MOST_STATES, "the number of states to draw, most visited first", 1),
     ExportOption("loops", bool, False, "also draw what changes nothing"),
@@ -115,8 +119,13 @@ _DOT_OPTIONS = (
 _BUILT_IN = (
     ExportFormat("json", "the model as in model.json", _json, is_json=True),
     ExportFormat(
-        "ppddl", "a domain and a problem for planners", _ppddl, _PPDDL_OPTIONS, several_files=True
+        "ppddl",
+        "a domain for any objects, and a problem",
+        _ppddl,
+        (_GOAL, _GROUND),
+        several_files=True,
     ),
+    ExportFormat("pddl", "the same without probabilities", _pddl, (_GOAL,), several_files=True),
     ExportFormat("prism", "an MDP for PRISM and Storm", _prism),
     ExportFormat("csv", "tables for spreadsheets", _csv, several_files=True),
     ExportFormat("parquet", "tables for data frames", _parquet, several_files=True),

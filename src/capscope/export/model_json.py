@@ -1,74 +1,142 @@
-"""`model.json`, version 1: the learned model in a stable form for other tools."""
+"""`model.json`, version 2: the learned model in a stable form for other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from capscope.export.rules import with_readable_conditions
 from capscope.insight.changes import UnrequestedChange
-from capscope.logic import Condition, Intent, Vocabulary
-from capscope.model import Rule, StateGraph
+from capscope.logic import Intent, Vocabulary
+from capscope.logic.footprint import variable_names
+from capscope.model import LearnedModel
+from capscope.model.lifted_rules import (
+    FamilyRules,
+    LiftedBehavior,
+    LiftedEffect,
+    LiftedLiteral,
+    LiftedRule,
+)
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
 FORMAT = "capscope-model"
-VERSION = 1
+VERSION = 2
 
 
 def model_document(
-    graph: StateGraph,
+    model: LearnedModel,
     problem: str,
     wanted: Sequence[Intent] | None = None,
     changes: Sequence[UnrequestedChange] = (),
 ) -> dict[str, Any]:
-    """Return the learned rules, or those of the wanted capabilities, as JSON-ready values.
+    """Return the learned model, or the families of the wanted capabilities, as JSON-ready values.
 
     `changes` are those beyond the requests; of them, those that wanted capabilities showed.
     """
-    capabilities = graph.capabilities if wanted is None else wanted
+    graph = model.graph
+    asked = set(graph.capabilities if wanted is None else wanted)
+    families = [one for one in model.families if not asked.isdisjoint(one.members)]
     return {
         "format": FORMAT,
         "version": VERSION,
         "problem": problem,
+        "signature": graph.vocabulary.as_dict(),
         "vocabulary": [str(atom) for atom in graph.vocabulary.atoms],
+        "states": [hex(state) for state in graph.nodes],
         "unrequested_changes": [
             change.as_dict()
             for change in changes
             if wanted is None or not set(wanted).isdisjoint(change.intents)
         ],
-        "capabilities": [_capability(graph, intent) for intent in capabilities],
+        "behaviors": [_behavior(one, graph.vocabulary) for one in model.behaviors],
+        "families": [_family(one, graph.vocabulary) for one in families],
+        "capabilities": [
+            _capability(model, intent, place)
+            for place, family in enumerate(families)
+            for intent in family.members
+            if intent in asked
+        ],
     }
 
 
 def model_of_run(run: Run, wanted: Sequence[Intent] | None = None) -> dict[str, Any]:
     """Return the document of a run."""
-    return model_document(run.graph, run.problem, wanted, run.unrequested_changes)
+    return model_document(run.model, run.problem, wanted, run.unrequested_changes)
 
 
-def _capability(graph: StateGraph, intent: Intent) -> dict[str, Any]:
-    rules = with_readable_conditions(graph, intent)
+def _capability(model: LearnedModel, intent: Intent, family: int) -> dict[str, Any]:
+    place = model.graph.index[intent]
+    pairs = [pair for node in model.graph.nodes.values() if (pair := node.pairs[place])]
     return {
         "intent": intent.as_lists(),
-        "executions": sum(rule.executions for rule, _ in rules),
-        "rules": [_rule(rule, when, graph.vocabulary) for rule, when in rules],
+        "family": family,
+        "executions": sum(pair.total for pair in pairs),
+        "states_tried": len(pairs),
     }
 
 
-def _rule(rule: Rule, when: Condition, vocabulary: Vocabulary) -> dict[str, Any]:
+def _behavior(behavior: LiftedBehavior, vocabulary: Vocabulary) -> dict[str, Any]:
     return {
-        "states": [hex(state) for state in rule.states],
-        "when": [[str(literal) for literal in term] for term in when],
-        "outcomes": [
-            {
-                "probability": outcome.probability,
-                "count": outcome.count,
-                "interval": list(outcome.interval),
-                "spread": outcome.spread and list(outcome.spread),
-                "adds": [str(atom) for atom in vocabulary.holding(outcome.effect.adds)],
-                "deletes": [str(atom) for atom in vocabulary.holding(outcome.effect.deletes)],
-            }
-            for outcome in rule.outcomes
-        ],
+        "name": behavior.name,
+        "variables": list(behavior.variables),
+        "when": _conjunction(behavior.when, vocabulary),
+        "either": [_conjunction(one, vocabulary) for one in behavior.either],
+        "doubtful": _conjunction(behavior.doubtful, vocabulary),
+        "effects": [_effect(one, vocabulary) for one in behavior.effects],
+        "executions": behavior.executions,
+        "only_seen": behavior.only_seen,
+        "seen": [list(one) for one in behavior.seen],
+    }
+
+
+def _family(family: FamilyRules, vocabulary: Vocabulary) -> dict[str, Any]:
+    return {
+        "name": family.name,
+        "roles": list(family.roles),
+        "members": [member.as_lists() for member in family.members],
+        "executions": family.executions,
+        "rules": [_rule(rule, vocabulary) for rule in family.rules],
+    }
+
+
+def _rule(rule: LiftedRule, vocabulary: Vocabulary) -> dict[str, Any]:
+    return {
+        "capability": None if rule.capability is None else rule.capability.as_lists(),
+        "when": _conjunction(rule.when, vocabulary),
+        "consequence": str(rule.consequence),
+        "effects": [_effect(one, vocabulary) for one in rule.effects],
+        "pairs": rule.pairs,
+        "foreseen": rule.foreseen,
+    }
+
+
+def _effect(effect: LiftedEffect, vocabulary: Vocabulary) -> dict[str, Any]:
+    def atoms(positive: bool) -> list[list[str]]:
+        changed = (one.atoms[0] for one in effect.changes if one.positive is positive)
+        return [[name, *arguments] for name, arguments in changed]
+
+    return {
+        "adds": atoms(True),
+        "deletes": atoms(False),
+        "where": {name: _literal(relation, vocabulary) for name, relation in effect.where},
+        "count": effect.count,
+        "probability": effect.probability,
+        "meant": effect.meant,
+        "spread": effect.spread and list(effect.spread),
+    }
+
+
+def _conjunction(literals: Sequence[LiftedLiteral], vocabulary: Vocabulary) -> list[Any]:
+    return [_literal(one, vocabulary) for one in literals]
+
+
+def _literal(literal: LiftedLiteral, vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return a literal; the objects of `exists` are further ones."""
+    atoms, further = literal.named(list(islice(variable_names(vocabulary), 6)))
+    return {
+        "positive": literal.positive,
+        "exists": further,
+        "atoms": [[name, *arguments] for name, arguments in atoms],
     }

@@ -1,4 +1,4 @@
-"""The learned model as a PPDDL domain and problem, for planners and simulators.
+"""What was seen as a ground PPDDL domain and problem; `lifted_ppddl` has the lifted rules.
 
 An action is one rule of one capability, since many planners do not support conditional
 probabilistic effects. The rules of a capability exclude each other in the observed states, so at
@@ -12,77 +12,66 @@ outcome gets the remainder, so that the decimals of an action sum to exactly one
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capscope.errors import CapscopeError
 from capscope.export.rules import (
     ConditionedRules,
     identifiers,
     model_states,
     name_lines,
     with_observed_conditions,
-    with_readable_conditions,
 )
 from capscope.logic import Intent, Literal, Vocabulary
 from capscope.logic.vocabulary import TYPE_ROOT
 from capscope.model import Rule, StateGraph
 
 DECIMALS = 12
-_identifiers = partial(
+identifiers_of = partial(
     identifiers,
     "-_",
     "and assign decrease define domain either exists forall goal-achieved goal-probability "
     "imply increase maximize minimize not number object oneof or probabilistic problem reward "
     "scale-down scale-up total-cost total-time undefined when",
 )
-_NO_ACTIONS = (
+NO_ACTIONS = (
     "  ; Nothing was tried. A domain needs an action; this one does nothing.",
     "  (:action do-nothing",
     "    :parameters ()",
     "    :precondition (and)",
     "    :effect (and))",
 )
-CONDITIONS = {
-    "observed": "exact for the observed states and all states that an action leads to",
-    "readable": "readable, and guesses in states in which the capability was never tried",
-}
-"""The kinds of conditions by name; see `capscope.export.rules`."""
 
 
 def ppddl_files(
     graph: StateGraph,
     problem: str,
-    conditions: str = "observed",
     goal: Intent | None = None,
 ) -> dict[str, str | bytes]:
     """Return the learned rules as a domain, and the initial state of the run as a problem."""
-    if conditions not in CONDITIONS:
-        known = ", ".join(CONDITIONS)
-        raise CapscopeError(f"no conditions {conditions!r}; choose one of {known}")
-    names = _Names.of(graph, problem)
-    if conditions == "readable":
-        rules = {intent: with_readable_conditions(graph, intent) for intent in graph.capabilities}
-    else:
-        states = model_states(graph)
-        rules = {i: with_observed_conditions(graph, i, states) for i in graph.capabilities}
+    names = Names.of(graph, problem)
+    states = model_states(graph)
+    rules = {i: with_observed_conditions(graph, i, states) for i in graph.capabilities}
     if goal is not None:
         goal.test(graph.vocabulary)  # raises for an unknown atom
     actions = [line for intent in rules for line in _actions(intent, rules[intent], graph, names)]
     domain = [
-        *_heading(names, problem, conditions),
+        *_heading(names, problem),
         f"(define (domain {names.domain})",
         f"  (:requirements {' '.join(_requirements(graph.vocabulary, rules, goal))})",
-        *_declarations(graph.vocabulary, names),
-        *(actions or _NO_ACTIONS),
+        *names.types_and_predicates(graph.vocabulary, graph.vocabulary.objects),
+        *(actions or NO_ACTIONS),
         ")",
     ]
-    return {"domain.pddl": "\n".join(domain) + "\n", "problem.pddl": _problem(graph, names, goal)}
+    return {
+        "domain.pddl": "\n".join(domain) + "\n",
+        "problem.pddl": problem_text(graph, names, goal),
+    }
 
 
 @dataclass(frozen=True)
-class _Names:
+class Names:
     """The identifiers used in the files."""
 
     domain: str
@@ -90,9 +79,12 @@ class _Names:
     objects: Mapping[str, str]
     predicates: Mapping[str, str]
     capabilities: Mapping[str, str]
+    kinds: Mapping[str, str]
+    """The identifier of the type of each object."""
 
     @classmethod
-    def of(cls, graph: StateGraph, problem: str) -> _Names:
+    def of(cls, graph: StateGraph, problem: str) -> Names:
+        """Name everything that a graph has."""
         vocabulary = graph.vocabulary
         types = {*vocabulary.parents, *vocabulary.parents.values(), *vocabulary.objects.values()}
         types |= {kind for predicate in vocabulary.predicates for kind in predicate.types}
@@ -101,24 +93,55 @@ class _Names:
             types = set()
         ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, vocabulary))
         # Some readers have one set of names for all kinds of things.
-        predicates = _identifiers(predicate.name for predicate in vocabulary.predicates)
-        objects = _identifiers(vocabulary.objects, predicates.values())
-        given = _identifiers(ranked, (*predicates.values(), *objects.values()))
+        predicates = identifiers_of(predicate.name for predicate in vocabulary.predicates)
+        objects = identifiers_of(vocabulary.objects, predicates.values())
+        given = identifiers_of(ranked, (*predicates.values(), *objects.values()))
         return cls(
-            f"{_identifiers([problem])[problem]}-learned",
+            f"{identifiers_of([problem])[problem]}-learned",
             {**given, TYPE_ROOT: TYPE_ROOT},
             objects,
             predicates,
-            _identifiers(map(str, graph.capabilities)),
+            identifiers_of(map(str, graph.capabilities)),
+            {name: given.get(kind, TYPE_ROOT) for name, kind in vocabulary.objects.items()},
         )
 
+    def types_and_predicates(
+        self, vocabulary: Vocabulary, constants: Collection[str]
+    ) -> Iterator[str]:
+        """Declare the types, the predicates, and the objects that are constants."""
+        types = [kind for kind in self.types if kind != TYPE_ROOT]
+        if types:
+            yield "  (:types"
+            for kind in types:
+                parent = vocabulary.parents.get(kind, TYPE_ROOT)
+                yield f"    {self.types[kind]} - {self.types[parent]}"
+            yield "  )"
+        if constants:
+            yield "  (:constants"
+            yield from self.declared(name for name in vocabulary.objects if name in constants)
+            yield "  )"
+        yield "  (:predicates"
+        for predicate in vocabulary.predicates:
+            arguments = (
+                f" ?x{i} - {self.types.get(t, TYPE_ROOT)}" for i, t in enumerate(predicate.types, 1)
+            )
+            yield f"    ({self.predicates[predicate.name]}{''.join(arguments)})"
+        yield "  )"
+
+    def declared(self, objects: Iterable[str]) -> Iterator[str]:
+        """Declare objects with their types."""
+        for name in objects:
+            yield f"    {self.objects[name]} - {self.kinds[name]}"
+
     def literal(self, literal: Literal) -> str:
+        """Write a literal."""
         atom = literal.atom
         parts = [self.predicates[atom.predicate], *(self.objects[o] for o in atom.arguments)]
         text = f"({' '.join(parts)})"
         return text if literal.positive else f"(not {text})"
 
     def conjunction(self, literals: Sequence[Literal]) -> str:
+        """Write literals that hold together."""
         written = [self.literal(literal) for literal in literals]
         return written[0] if len(written) == 1 else f"(and{''.join(f' {w}' for w in written)})"
 
@@ -131,10 +154,10 @@ def _rank(kind: str, vocabulary: Vocabulary) -> tuple[int, str]:
     return steps, kind
 
 
-def _heading(names: _Names, problem: str, conditions: str) -> Iterator[str]:
+def _heading(names: Names, problem: str) -> Iterator[str]:
     yield f"; What the agent of {json.dumps(problem)} does, as far as it was observed."
     yield "; An action is one rule of a capability: it requests the intent named above it."
-    yield f"; Conditions are {CONDITIONS[conditions]}."
+    yield "; Conditions are exact for the observed states and all states that an action leads to."
     yield "; If no action of a capability is applicable, its outcome is unknown."
     kinds = {"type": names.types, "object": names.objects, "predicate": names.predicates}
     renamed = [line for kind, given in kinds.items() for line in name_lines(kind, given)]
@@ -161,30 +184,8 @@ def _requirements(
         yield ":probabilistic-effects"
 
 
-def _declarations(vocabulary: Vocabulary, names: _Names) -> Iterator[str]:
-    types = [kind for kind in names.types if kind != TYPE_ROOT]
-    if types:
-        yield "  (:types"
-        for kind in types:
-            parent = vocabulary.parents.get(kind, TYPE_ROOT)
-            yield f"    {names.types[kind]} - {names.types[parent]}"
-        yield "  )"
-    if vocabulary.objects:
-        yield "  (:constants"
-        for name, kind in vocabulary.objects.items():
-            yield f"    {names.objects[name]} - {names.types.get(kind, TYPE_ROOT)}"
-        yield "  )"
-    yield "  (:predicates"
-    for predicate in vocabulary.predicates:
-        arguments = (
-            f" ?x{i} - {names.types.get(t, TYPE_ROOT)}" for i, t in enumerate(predicate.types, 1)
-        )
-        yield f"    ({names.predicates[predicate.name]}{''.join(arguments)})"
-    yield "  )"
-
-
 def _actions(
-    intent: Intent, rules: ConditionedRules, graph: StateGraph, names: _Names
+    intent: Intent, rules: ConditionedRules, graph: StateGraph, names: Names
 ) -> Iterator[str]:
     for number, (rule, when) in enumerate(rules, 1):
         yield ""
@@ -200,7 +201,7 @@ def _joined(operator: str, parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else "\n      ".join([f"({operator}", *parts]) + ")"
 
 
-def _effect(rule: Rule, vocabulary: Vocabulary, names: _Names) -> str:
+def _effect(rule: Rule, vocabulary: Vocabulary, names: Names) -> str:
     effects = [names.conjunction(outcome.effect.literals(vocabulary)) for outcome in rule.outcomes]
     if len(effects) > 1:
         shares = decimal_shares([outcome.count for outcome in rule.outcomes])
@@ -221,14 +222,17 @@ def decimal_shares(counts: Sequence[int]) -> list[str]:
     return [text.rstrip("0").rstrip(".") for text in digits]
 
 
-def _problem(graph: StateGraph, names: _Names, goal: Intent | None) -> str:
+def problem_text(
+    graph: StateGraph, names: Names, goal: Intent | None, objects: Sequence[str] = ()
+) -> str:
+    """Return the objects that are no constants, and the initial state of the run, as a problem."""
     began, wanted = graph.first_state, goal.alternatives if goal else ((),)
     unknown = ["  ; Nothing was tried: the initial state is unknown."] if began is None else []
     lines = [
         f"(define (problem {names.domain}-problem)",
         f"  (:domain {names.domain})",
         *unknown,
-        "  (:objects)",
+        *(["  (:objects", *names.declared(objects), "  )"] if objects else ["  (:objects)"]),
         "  (:init",
         *(f"    {names.literal(Literal(atom))}" for atom in graph.vocabulary.holding(began or 0)),
         "  )",

@@ -1,15 +1,10 @@
-"""The rules of a model as planners and model checkers need them: conditions and identifiers.
+"""What was seen, as planners and model checkers need it: conditions and identifiers.
 
 **Conditions.** Written out, the states of a rule are a disjunction with one conjunction of all
 atoms per state: a hundred megabytes for 576 states and 116 capabilities. A much shorter condition
 gives the same model if it separates all states that the model can lead to: the observed ones, and
-those to which a rule leads from a state that has not shown this outcome yet. Both kinds of
-condition hold in the states of the rule and not in those of another rule of its capability:
-
-- `observed` is also false in the other states that the model can lead to, in which the capability
-  was never tried. For all other states it is a guess.
-- `readable` is what people are shown. It may hold in states in which the capability was never
-  tried, and there the conditions of several rules may hold.
+those to which a rule leads from a state that has not shown this outcome yet. It is false in those
+of them in which the capability was never tried; for all other states it is a guess.
 
 **Identifiers.** Names of predicates, objects and types come from the user and may contain anything.
 Each gets a distinct identifier: a legal name keeps its own, others lose what is not allowed and are
@@ -23,18 +18,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 
 from capscope.logic import Condition, Intent, State, Vocabulary
-from capscope.logic.shortest_condition import conditions_apart, shortest_condition
+from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Rule, StateGraph
 
 ConditionedRules = Sequence[tuple[Rule, Condition]]
 """Rules, each with its condition as a disjunction of terms."""
-
-
-def with_readable_conditions(graph: StateGraph, intent: Intent) -> ConditionedRules:
-    """Return the rules of a capability, best supported first, each with its condition."""
-    rules = graph.rules(intent)
-    conditions = conditions_apart([rule.states for rule in rules], graph.vocabulary)
-    return list(zip(rules, conditions, strict=True))
 
 
 def with_observed_conditions(

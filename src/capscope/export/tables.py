@@ -13,16 +13,17 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capscope.errors import CapscopeError, install_hint
-from capscope.export.rules import with_readable_conditions
+from capscope.insight.rule_wording import RuleWriter
 from capscope.logic import State
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
+from capscope.model.lifted_rules import LiftedLiteral
 from capscope.sanitize import escape_surrogates
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ Cell = str | float | bool
 COLUMNS: dict[str, dict[str, type]] = {
     "transitions": {
         "before": str, "capability": str, "after": str, "times": int, "executions": int,
-        "share": float, "probability": float, "rule": int, "held_before": bool,
+        "share": float, "probability": float, "family": str, "rule": int, "held_before": bool,
         "holds_after": bool, "before_atoms": str, "after_atoms": str, "adds": str, "deletes": str,
     },
     "rules": {
-        "capability": str, "rule": int, "outcome": int, "states": int, "executions": int,
-        "times": int, "probability": float, "low": float, "high": float, "achieving_states": int,
-        "adds": str, "deletes": str, "when": str,
+        "family": str, "rule": int, "capability": str, "consequence": str, "pairs": int,
+        "foreseen": int, "outcome": int, "times": int, "probability": float, "meant": bool,
+        "adds": str, "deletes": str, "where": str, "when": str,
     },
     "queries": {
         "number": int, "start": str, "start_atoms": str, "draws": int, "executions": int,
@@ -73,15 +74,15 @@ class Table:
         return COLUMNS[self.name]
 
 
-def model_tables(graph: StateGraph) -> tuple[Table, Table]:
-    """Return the transitions and the rules of a graph."""
-    return Table("transitions", _transitions(graph)), Table("rules", _rules(graph))
+def model_tables(model: LearnedModel) -> tuple[Table, Table]:
+    """Return the transitions that a model was learned from, and its rules."""
+    return Table("transitions", _transitions(model)), Table("rules", _rules(model))
 
 
 def run_tables(run: Run) -> tuple[Table, ...]:
     """Return the transitions, rules and queries of a run, and its success after resets."""
     own = Table("queries", _queries(run)), Table("success", _success(run))
-    return *model_tables(run.graph), *own
+    return *model_tables(run.model), *own
 
 
 def _atom_texts(graph: StateGraph) -> Callable[[State], str]:
@@ -96,40 +97,46 @@ def _atom_texts(graph: StateGraph) -> Callable[[State], str]:
     return text
 
 
-def _transitions(graph: StateGraph) -> Iterator[tuple[Cell, ...]]:
+def _transitions(model: LearnedModel) -> Iterator[tuple[Cell, ...]]:
+    graph = model.graph
     text = _atom_texts(graph)
+    families = {member: family for family in model.families for member in family.members}
     for index, intent in enumerate(graph.capabilities):
         name, holds = escape_surrogates(str(intent)), intent.test(graph.vocabulary)
-        rules = enumerate(graph.rules(intent), 1)
-        rule_of = {state: (number, rule) for number, rule in rules for state in rule.states}
+        family = families[intent]
         for state, node in graph.nodes.items():
             pair = node.pairs[index]
             if pair is None:
                 continue
-            number, rule = rule_of[state]
-            pooled = {outcome.effect: outcome.probability for outcome in rule.outcomes}
+            number = family.applying(intent, state, graph.vocabulary)[0] + 1
+            predicted = model.predict(state, intent)
             for effect, after in zip(pair.group.effects, pair.successors, strict=True):
                 count = pair.counts[effect]
                 yield (
                     hex(state), name, hex(after.state), count, pair.total, count / pair.total,
-                    pooled[effect], number, holds(state), holds(after.state), text(state),
-                    text(after.state), text(effect.adds), text(effect.deletes),
+                    predicted.get(after.state, 0.0), escape_surrogates(family.name), number,
+                    holds(state), holds(after.state), text(state), text(after.state),
+                    text(effect.adds), text(effect.deletes),
                 )  # fmt: skip
 
 
-def _rules(graph: StateGraph) -> Iterator[tuple[Cell, ...]]:
-    text = _atom_texts(graph)
-    for intent in graph.capabilities:
-        name, holds = escape_surrogates(str(intent)), intent.test(graph.vocabulary)
-        for number, (rule, when) in enumerate(with_readable_conditions(graph, intent), 1):
-            condition = " or ".join(" and ".join(map(str, term)) or "always" for term in when)
-            for place, outcome in enumerate(rule.outcomes, 1):
-                effect = outcome.effect
+def _rules(model: LearnedModel) -> Iterator[tuple[Cell, ...]]:
+    writer = RuleWriter(model.graph.vocabulary, formal=True)
+
+    def joined(literals: Iterable[LiftedLiteral]) -> str:
+        return escape_surrogates(" and ".join(map(writer.literal, literals)))
+
+    for family in model.families:
+        for number, rule in enumerate(family.rules, 1):
+            capability = "" if rule.capability is None else escape_surrogates(str(rule.capability))
+            for place, effect in enumerate(rule.effects, 1):
+                where = " and ".join(f"{n}: {writer.literal(of)}" for n, of in effect.where)
                 yield (
-                    name, number, place, len(rule.states), rule.executions, outcome.count,
-                    outcome.probability, *outcome.interval,
-                    sum(holds(effect.apply(state)) for state in rule.states),
-                    text(effect.adds), text(effect.deletes), escape_surrogates(condition),
+                    escape_surrogates(family.name), number, capability, str(rule.consequence),
+                    rule.pairs, rule.foreseen, place, effect.count, effect.probability,
+                    effect.meant, joined(one for one in effect.changes if one.positive),
+                    joined(replace(x, positive=True) for x in effect.changes if not x.positive),
+                    escape_surrogates(where), joined(rule.when),
                 )  # fmt: skip
 
 
