@@ -26,7 +26,7 @@ demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and show the
 	@rm -rf runs/demo
 	$(BIN)/capscope assess blocksworld --run runs/demo
 	@echo
-	$(BIN)/capscope show runs/demo --limit 6
+	$(BIN)/capscope show runs/demo
 
 weights: $(VENV)/.installed-dev  ## Download the small language model that a test runs (93 MB, once)
 	@if $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then $(BIN)/capscope llm fetch; fi

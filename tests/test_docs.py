@@ -222,8 +222,10 @@ def test_the_json_of_a_command_is_as_the_page_says(command, after_tutorial, tmp_
 
 def test_the_parts_of_the_model_are_as_the_page_says(after_tutorial):
     document = json.loads((after_tutorial[0] / RUN / "model.json").read_text(encoding="utf-8"))
-    tables = sections(FORMATS, "## ")["model.json"].split("\n\nA")
-    capability = document["capabilities"][0]
-    rule = capability["rules"][0]
-    parts = (document, capability, rule, rule["outcomes"][0])
+    texts = sections(FORMATS, "## ")["model.json"].split("\n\nA")
+    tables = [text for text in texts if "\n|---|" in text]
+    family = next(one for one in document["families"] if one["rules"])
+    rule = family["rules"][0]
+    parts = [document, family, rule, rule["effects"][0]]
+    parts += [document["behaviors"][0], document["capabilities"][0]]
     assert [keys(table) for table in tables] == [list(part) for part in parts]

@@ -105,7 +105,7 @@ def test_the_drivers_habit_is_found():
     pytest.importorskip("gymnasium")
     run = assess(source("taxi"), budget=Budget(executions=1500))
     found = [finding.sentence for finding in run.findings()]
-    assert any("taxi-at(red)" in text and "riding()" in text for text in found), found
+    assert any("taxi-at(" in text and "red" in text and "riding()" in text for text in found), found
 
 
 def ferry(handler, request):

@@ -12,7 +12,8 @@ from capscope import Budget, Settings, assess, load
 from capscope.errors import install_hint
 from capscope.export import FORMATS
 from capscope.export.dot import dot_graph
-from capscope.export.model_json import model_document
+from capscope.export.lifted_ppddl import lifted_files
+from capscope.export.model_json import model_of_run
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import csv_text, run_tables
@@ -22,6 +23,7 @@ from support.toy_worlds import Board, board_problem
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 FILES = {
     "ppddl": ["domain.pddl", "problem.pddl"],
+    "pddl": ["domain.pddl", "problem.pddl"],
     "csv": ["transitions.csv", "rules.csv", "queries.csv", "success.csv"],
     "parquet": ["transitions.parquet", "rules.parquet", "queries.parquet", "success.parquet"],
 }
@@ -51,7 +53,7 @@ def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
     text = Path("made.txt").read_text()
     assert text == printed.out
     expected = {
-        "json": json.dumps(model_document(graph, "board"), indent=1) + "\n",
+        "json": json.dumps(model_of_run(load(run)), indent=1) + "\n",
         "prism": prism_program(graph, "board"),
         "dot": dot_graph(graph, "board"),
     }
@@ -85,17 +87,22 @@ def test_the_files_hold_what_the_exports_give(run, capscope):
         assert written == csv_text(table)
     with (run / "export" / "queries.csv").open(newline="") as rows:
         assert sum(int(row["executions"]) for row in csv.DictReader(rows)) == 100
-    files = ppddl_files(load(run).graph, "board")
+    files = lifted_files(load(run).model, "board")
     assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
     assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
 
 
 def test_options_reach_their_format(run, capscope):
-    graph = load(run).graph
-    capscope("export", run, "--to", "ppddl", "--conditions", "readable", "--goal", "not lit(a)")
-    files = ppddl_files(graph, "board", "readable", Intent.parse("not lit(a)"))
-    assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
-    assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
+    graph, model = load(run).graph, load(run).model
+    goal = Intent.parse("not lit(a)")
+    for options, files in (
+        (("ppddl", "--ground"), ppddl_files(graph, "board", goal)),
+        (("ppddl",), lifted_files(model, "board", goal)),
+        (("pddl",), lifted_files(model, "board", goal, determinized=True)),
+    ):
+        capscope("export", run, "--to", *options, "--goal", "not lit(a)")
+        assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
+        assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
     drawn = capscope("export", run, "--to", "dot", "--limit", 2, "--loops").out
     assert drawn == dot_graph(graph, "board", 2, loops=True)
 
@@ -113,9 +120,8 @@ def test_wrong_input_is_one_line_that_says_what_to_do(run, refusal):
     assert line == f"capscope: no format 'PPDDL'; choose one of {', '.join(FORMATS.built_in)}"
     line = refusal("export", run, "--to", "csv", "--limit", 3)
     assert line == "capscope: --limit is for --to dot, not for --to csv"
-    assert "choose one of observed, readable" in refusal(
-        "export", run, "--to", "ppddl", "--conditions", "some"
-    )
+    line = refusal("export", run, "--to", "pddl", "--ground")
+    assert line == "capscope: --ground is for --to ppddl, not for --to pddl"
     assert "atom z() is not in the vocabulary" in refusal(
         "export", run, "--to", "ppddl", "--goal", "z"
     )
@@ -137,7 +143,8 @@ def test_the_help_names_every_format_and_option(capscope):
         assert f"{known.name}: {known.description}" in text
         for option in known.options:
             assert f"--{option.name}" in text
-            assert f"{known.name}: {option.help.split()[0]}" in text
+            takers = (other.name for other in FORMATS.built_in.values() if other.takes(option.name))
+            assert f"{', '.join(takers)}: {option.help.split()[0]}" in text
 
 
 @pytest.mark.parametrize("linked", ["export", "export/rules.csv"])

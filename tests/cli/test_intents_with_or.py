@@ -57,7 +57,7 @@ def test_alternatives_are_exported_to_every_format(assessed):
     for kind in FORMATS.all.values():
         assert kind.write(run), kind.name
     goal = ("--goal", "on(a,b) or on(b,a) and not clear(c)")
-    done = assessed("export", "run", "--to", "ppddl", "--output", "out", *goal)
+    done = assessed("export", "run", "--to", "ppddl", "--ground", "--output", "out", *goal)
     assert done.code == 0, done.err
     domain, problem = (Path(f"out/{name}.pddl").read_text() for name in ("domain", "problem"))
     assert "(or\n      (and (not (clear c)) (on b a))\n      (on a b))" in problem

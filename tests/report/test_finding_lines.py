@@ -1,6 +1,7 @@
 from capscope import Budget, assess
 from capscope.insight.findings import find_findings
-from capscope.report.text import finding_lines
+from capscope.logic import Effect
+from capscope.report.text import example_text, finding_lines
 from support.quirky_worlds import LAMPS, lights_another, problem
 
 
@@ -12,5 +13,10 @@ def test_a_finding_is_shown_with_an_example():
     shown = " ".join(line.strip() for line in rest)
     assert shown.startswith(finding.sentence)
     assert shown.endswith("to get there: this is where the run begins")
-    assert "asked for on(b) in 0x0 (no atom holds): on(b), on(c)" in shown
+    (example,) = finding.examples[:1]
+    assert example_text(example) in shown
+    lit = Effect.between(example.state, example.after).literals(example.vocabulary)
+    assert len(lit) == 2 and set(example.intent.literals) < set(
+        lit
+    )  # the lamp asked for and another
     assert all(len(line) <= 96 for line in rest)

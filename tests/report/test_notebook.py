@@ -4,10 +4,12 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
+from capscope.insight.rule_wording import instance_lines
+from capscope.model import LearnedModel
 from capscope.report.notebook import PreformattedText, graph_html
-from capscope.report.notes import claim_text
+from capscope.report.notes import claim_lines
 from capscope.report.overview import model_lines
-from capscope.report.text import capability_lines, capability_view, capability_views, rates_text
+from capscope.report.text import capability_lines, rates_text
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
 
@@ -21,18 +23,15 @@ def test_a_run_shows_what_was_assessed_at_what_cost_and_the_table(run):
     text = run._repr_html_()
     assert text.startswith("<p><b>board: 6 capabilities, 8 states seen</b></p>")
     assert "<p>200 executions in " in text
-    assert f"<p>{claim_text(run)}</p>" in text
-    assert text.endswith(graph_html(run.graph))
+    assert all(f"<p>{line}</p>" in text for line in claim_lines(run))
+    assert text.endswith(run.show()._repr_html_() + graph_html(run.graph))
 
 
 def test_a_capability_is_shown_as_on_the_command_line(run):
     shown = run.show("lit(a)")
     intent = run.graph.resolve_capability("lit(a)")
-    view = capability_view(run.graph, intent)
-    success, headline = run.success[intent], rates_text(run.rates[intent], 1)
-    vocabulary = run.graph.vocabulary
-    lines = capability_lines(view, vocabulary, success=success, headline=headline)
-    assert shown == "\n".join(lines)
+    headline = rates_text(run.rates[intent], 1)
+    assert shown == "\n".join(capability_lines(run, intent))
     assert headline.startswith("gets there: ") and headline in shown
     assert shown in "\n".join(model_lines(run, [intent], None))
     assert repr(shown) == shown
@@ -44,17 +43,16 @@ def test_an_unknown_capability_is_named_with_some_that_are_known(run):
         run.show("lit(z)")
 
 
-def test_all_are_shown_the_most_interesting_first_where_none_is_named(run):
+def test_the_rules_are_shown_where_no_capability_is_named(run):
     shown = run.show()
-    parts = [run.show(str(view.intent)) for view in capability_views(run.graph)]
-    assert shown.split("\n\n") == parts
+    assert shown in "\n".join(model_lines(run, None, None))
     assert isinstance(shown, PreformattedText)
 
 
 def test_names_are_neither_markup_nor_commands_to_the_terminal():
     odd = next(i for i in ODD_INTENTS if "script" in str(i))
-    graph = taught(ODD, ODD_INTENTS, {(0, ODD_INTENTS.index(odd), 1): 1})
-    shown = PreformattedText("\n".join(capability_lines(capability_view(graph, odd), ODD)))
+    model = LearnedModel.fitted(taught(ODD, ODD_INTENTS, {(0, ODD_INTENTS.index(odd), 1): 1}))
+    shown = PreformattedText("\n".join(instance_lines(model, odd)))
     assert "<script>" in shown
     assert "<script>" not in shown._repr_html_()
     assert (

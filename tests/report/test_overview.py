@@ -1,32 +1,25 @@
-"""One table of all capabilities, if there are too many rules to read."""
+"""The overview of a run: its rules, then a table of what is achieved."""
 
 from collections import Counter
 
 import pytest
 
-from capscope import Settings, assess
+from capscope import Budget, Settings, assess
 from capscope.insight.rates import CapabilityRates
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
-from capscope.model import StateGraph
-from capscope.report.overview import model_lines, table_lines, too_many_rules
-from capscope.report.text import capability_views
+from capscope.model import LearnedModel, StateGraph
+from capscope.report.overview import model_lines, table_lines
 from capscope.stats.rate import Rate
-from support.toy_worlds import WORDS, board_problem
+from support.toy_worlds import WORDS
 
-LIT_A, LIT_B, LIT_C = (Intent.parse(f"lit({switch})") for switch in "abc")
-VIEWS_SEEN = {
-    Transition(0b000, 0, 0b001): 3,
-    Transition(0b010, 0, 0b111): 2,
-    Transition(0b000, 1, 0b010): 1,
-    Transition(0b100, 2, 0b100): 1,
-}
+A, NOT_A, B = map(Intent.parse, ("lit(a)", "not lit(a)", "lit(b)"))
 
 
-def views_of(transitions):
-    graph = StateGraph(WORDS, [LIT_A, LIT_B, LIT_C])
-    graph.update(Counter(transitions))
-    return capability_views(graph)
+def families():
+    graph = StateGraph(WORDS, [A, NOT_A, B])
+    graph.update(Counter({Transition(0b000, 0, 0b001): 3, Transition(0b000, 2, 0b010): 1}))
+    return LearnedModel.fitted(graph).families
 
 
 def rates(at_once, gets_there):
@@ -34,56 +27,71 @@ def rates(at_once, gets_there):
 
 
 RATES = {
-    LIT_A: rates((0.5, 0.1, 0.9), (0.5, 0.2, 1.0)),
-    LIT_B: rates((0.25, 0.2, 0.3), (0.4, 0.3, 0.5)),
+    A: rates((0.5, 0.1, 0.9), (0.5, 0.2, 1.0)),
+    B: rates((0.25, 0.2, 0.3), (0.4, 0.3, 0.5)),
 }
 
 
-def test_what_is_certain_comes_first_and_what_always_held_last():
-    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, 1, WORDS, inferred=False))
-    assert lines[:4] == [
-        "gets there           at once            asked for  what else changes most often",
-        "0.40 [0.30, 0.50]    0.25 [0.20, 0.30]  lit(b)",
-        "0.50 [0.20, 1.00]    0.50 [0.10, 0.90]  lit(a)     lit(c) 0.50",
-        "held wherever asked                     lit(c)",
+def test_a_row_has_the_range_of_a_family_and_what_always_held_comes_last():
+    lines = list(table_lines(families(), RATES, 1, inferred=False))
+    assert lines[:3] == [
+        "gets there                 at once                    asked for",
+        "0.40 to 0.50 [0.20, 1.00]  0.25 to 0.50 [0.10, 0.90]  lit(X)  (2 capabilities)",
+        "held wherever asked                                   not lit(X)",
+    ]
+
+
+def test_what_is_certain_comes_first():
+    certain = RATES | {NOT_A: rates((0.9, 0.8, 1.0), (0.9, 0.8, 1.0))}
+    lines = list(table_lines(families(), certain, 1, inferred=False))
+    assert [line.split("  ")[-1].strip() for line in lines[1:3]] == [
+        "not lit(X)",
+        "(2 capabilities)",
     ]
 
 
 def test_attempts_that_end_by_themselves_have_one_rate():
-    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, None, WORDS, inferred=True))
+    lines = list(table_lines(families(), RATES, None, inferred=True))
     assert lines[0].split("  ")[0] == "achieved"
-    assert lines[1].startswith("0.25 [0.20, 0.30]    lit(b)")
+    assert lines[1].startswith("0.25 to 0.50 [0.10, 0.90]  lit(X)")
     assert not any("gets there" in line for line in lines)
 
 
 @pytest.mark.parametrize(("inferred", "said"), [(True, "or inferred are"), (False, "known are")])
 def test_a_reader_learns_what_is_left_out(inferred, said):
-    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, 4, WORDS, inferred=inferred))
+    lines = list(table_lines(families(), RATES, 4, inferred=inferred))
     assert said in " ".join(lines[-3:])
 
 
-def test_few_rules_are_all_shown(monkeypatch):
-    views = views_of(VIEWS_SEEN)
-    assert not too_many_rules(views)
-    monkeypatch.setattr("capscope.report.overview.MOST_RULES", 2)
-    assert too_many_rules(views)
-    assert not too_many_rules(views[:1])
-
-
 @pytest.fixture(scope="module")
-def run():
-    settings = Settings(intents=("lit(a)", "not lit(a)", "lit(b)"))
-    return assess(board_problem(), settings=settings)
+def demo():
+    return assess("blocksworld")
 
 
-def test_a_run_with_many_rules_is_shown_as_a_table_unless_something_is_asked_for(run, monkeypatch):
-    every_rule = list(model_lines(run, None, None))
-    assert any(line.startswith("lit(a)   (") for line in every_rule)
-    monkeypatch.setattr("capscope.report.overview.MOST_RULES", 2)
-    table = list(model_lines(run, None, None))
-    assert not any(line.startswith("  when") for line in table)
-    named = [line for line in table if "[" in line and "lit(" in line]
-    assert len(named) == 3
-    assert f"findings: capscope show {run.path} --findings" in table
-    for asked in ((run.capabilities, None), (None, 5)):
-        assert list(model_lines(run, *asked)) == every_rule
+def test_all_of_the_demo_fits_on_a_page(demo):
+    lines = list(model_lines(demo, None, None))
+    assert len(lines) <= 60
+    assert sum("at most 1 % of executions" in line for line in lines) == 1
+    text = " ".join(" ".join(lines).split())
+    for family in demo.model.families:
+        assert family.name in text.partition("families of requests")[2].partition("gets there")[0]
+
+
+def test_a_wanted_capability_is_shown_with_its_objects_and_all_are_shown_after_all_rules(demo):
+    wanted = demo.graph.match_capabilities("on(a,*)")
+    text = "\n".join(model_lines(demo, wanted, None))
+    assert "as on(X,Y) with X = a, Y = b:" in text
+    assert "behaviors" not in text
+    every = list(model_lines(demo, demo.capabilities, None))
+    assert every.count("rules of the families of requests:") == 1
+    heads = [line for line in every if line.endswith("states)") and not line.startswith(" ")]
+    assert len(heads) == len(demo.capabilities)
+    few = list(model_lines(demo, demo.capabilities, 2))
+    assert f"{len(demo.capabilities) - 2} more: capscope show {demo.path}" in few
+
+
+def test_a_run_without_executions_says_that_nothing_was_tried():
+    run = assess("blocksworld", settings=Settings(intents=("on(a,b)",)), budget=Budget(queries=0))
+    text = "\n".join(model_lines(run, None, None))
+    assert "never tried: on(X,Y)" in text
+    assert "never tried in any of" in "\n".join(model_lines(run, run.capabilities, None))

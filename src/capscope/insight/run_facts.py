@@ -41,7 +41,7 @@ from capscope.problem import Hazard
 from capscope.stats.audit import AuditResult
 from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
-from capscope.strategy.settling import Verdict
+from capscope.strategy.settling import ImpreciseTypes, Verdict
 
 _SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "unrequested_changes")
 """The statements about a run at its end that take time to compute."""
@@ -121,19 +121,18 @@ class RunFacts:
         seed, audit = self.identity.seed, self.meta.audit
         if audit is None:
             return self._model or LearnedModel.fitted(self.graph, seed)
-
-        def before_audit() -> StateGraph:
-            graph = initial_graph(self.meta, self.capabilities)
-            graph.update(self.executions.first_queries(audit.since_query).transitions())
-            return graph
-
         model = self._model
         if model is None:
-            model = LearnedModel.fitted(before_audit(), seed)
-        else:
-            model.estimate_doubts_from(before_audit)
+            before_audit = initial_graph(self.meta, self.capabilities)
+            before_audit.update(self.executions.first_queries(audit.since_query).transitions())
+            model = LearnedModel.fitted(before_audit, seed)
         model.follow(self.graph)
         return model
+
+    @cached_property
+    def imprecise_types(self) -> ImpreciseTypes:
+        """The outcome types whose probabilities are not known to within `--precision`."""
+        return ImpreciseTypes.of(self.model, self.identity.settings)
 
     @property
     def infers(self) -> bool:

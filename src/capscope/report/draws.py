@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from capscope.insight.rule_wording import family_of, instances, objects_lines, states_tried
 from capscope.journal.draws import Draw
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
 from capscope.logic import Intent, State, Vocabulary, changes_text
 from capscope.problem import Attempt, Ending
-from capscope.report.text import capability_views, rule_lines
 from capscope.sanitize import sanitize, sanitize_lines
 from capscope.wording import counted
 
@@ -71,16 +71,18 @@ def draw_lines(
     run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
 ) -> Iterator[str]:
     """Describe the draws of a capability rule by rule, then their transcripts if requested."""
-    vocabulary = run.graph.vocabulary
+    vocabulary, model = run.graph.vocabulary, run.model
     executions, omitted = _executions(run, intent, limit, transcripts)
     complete = [one for one in executions if one[1].ending is not Ending.CUT]
-    view = next(v for v in capability_views(run.graph) if v.intent == intent)
-    yield f"{sanitize(str(intent))}   ({counted(view.executions, 'execution')})"
-    for rule in view.rules:
-        yield from rule_lines(rule, vocabulary)
-        states = set(rule.rule.states)
-        own = [one for one in complete if _before(one) in states]
-        yield from _state_lines(own, vocabulary)
+    number = sum(
+        p.total for n in run.graph.nodes.values() if (p := n.pairs[run.graph.index[intent]])
+    )
+    yield f"{sanitize(str(intent))}   ({counted(number, 'execution')})"
+    yield from objects_lines(model, intent)
+    for words, states in instances(model, intent):
+        yield from words.lines("  ")
+        own = set(states)
+        yield from _state_lines([one for one in complete if _before(one) in own], vocabulary)
     cut = [one for one in executions if one[1].ending is Ending.CUT]
     if cut:
         yield "  cut short by a budget, in no rule:"
@@ -108,10 +110,11 @@ def _transcript_lines(executions: Sequence[Execution]) -> Iterator[str]:
 def draws_document(
     run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
 ) -> dict[str, Any]:
-    """Return the draws as JSON-ready values; rules are numbered as in `model.json`."""
+    """Return the draws as JSON-ready values; rules are numbered as in the family's list."""
     executions, omitted = _executions(run, intent, limit, transcripts)
-    rules, vocabulary = enumerate(run.graph.rules(intent)), run.graph.vocabulary
-    rule_of = {state: number for number, rule in rules for state in rule.states}
+    tried = states_tried(run.model, family_of(run.model, intent), intent)
+    rule_of = {state: number for number, states in tried.items() for state in states}
+    vocabulary = run.graph.vocabulary
     return {
         "problem": run.problem,
         "intent": intent.as_lists(),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.hazards.wording import hazard_headline
 from capscope.insight.rates import success_at_once
+from capscope.insight.rule_wording import model_lines
 from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.report.notes import claim_text, stop_text
-from capscope.report.text import capability_view, capability_views, view_lines
+from capscope.report.notes import claim_lines, stop_text
+from capscope.report.text import capability_lines
 from capscope.sanitize import html_text
 from capscope.wording import counted
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 MOST_ROWS = 50
-_HEADINGS = ("capability", "success", "states tried", "executions", "rules")
+_HEADINGS = ("capability", "success", "states tried", "executions")
 
 
 class PreformattedText(str):
@@ -35,16 +36,15 @@ class PreformattedText(str):
 
 
 def shown_capabilities(run: Run, intents: Iterable[Intent] | None = None) -> PreformattedText:
-    """Describe capabilities, or all of them, the most interesting first."""
+    """Describe capabilities, or the rules of all of them, the most interesting first."""
     if intents is None:
-        views = capability_views(run.graph)
-    else:
-        views = [capability_view(run.graph, intent) for intent in intents]
-    return PreformattedText("\n\n".join("\n".join(view_lines(run, view)) for view in views))
+        return PreformattedText("\n".join(model_lines(run.model, run.path)))
+    texts = ("\n".join(capability_lines(run, intent)) for intent in intents)
+    return PreformattedText("\n\n".join(texts))
 
 
 def run_html(run: Run) -> str:
-    """Return what a run is and what it cost, above the table of its model."""
+    """Return what a run is and what it cost, its rules, and a table of its capabilities."""
     usage = run.usage
     title = (
         f"{run.problem}: {counted(len(run.capabilities), 'capability')}, "
@@ -56,9 +56,10 @@ def run_html(run: Run) -> str:
         f"stopped: {stop_text(run) if run.stop_reason else 'not yet'}"
     )
     hazards = (f"hazard {hazard_headline(result)}" for result in run.hazards)
-    sentences = map(html_text, (*hazards, spent, claim_text(run), *run.notes()))
+    sentences = map(html_text, (*hazards, spent, *claim_lines(run), *run.notes()))
     paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
-    return f"<p><b>{html_text(title)}</b></p>{paragraphs}{graph_html(run.graph)}"
+    rules = shown_capabilities(run)._repr_html_()
+    return f"<p><b>{html_text(title)}</b></p>{paragraphs}{rules}{graph_html(run.graph)}"
 
 
 def graph_html(graph: StateGraph) -> str:
@@ -77,7 +78,6 @@ def _row(intent: Intent, graph: StateGraph) -> str:
         "unknown" if success is None else f"{success:.2f}",
         f"{sum(len(rule.states) for rule in rules):,} of {len(graph.nodes):,}",
         f"{sum(rule.executions for rule in rules):,}",
-        f"{len(rules):,}",
     )
     cells = "".join(f"<td>{number}</td>" for number in numbers)
     return f'<td style="text-align:left">{html_text(str(intent))}</td>{cells}'

@@ -7,7 +7,9 @@ mix different simulator positions look like randomness of the agent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.agent_failures import agent_failure_warnings
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 _MOST_NAMED = 6
+_MOST_TYPES = 3
 
 
 def run_notes(run: Run) -> Iterator[str]:
@@ -31,21 +34,22 @@ def run_notes(run: Run) -> Iterator[str]:
     yield from warnings_of(run, run.path if run.kept else "DIR")
     yield from initial_position_notes(run.initial_positions)
     yield from aliasing_notes(run.aliasing, run.graph.always)
+    yield from precision_notes(run)
 
 
-def claim_text(run: Run) -> str:
+def claim_lines(run: Run) -> Sequence[str]:
     """Return the verdict of a run in words, or why nothing is claimed."""
     withheld = run.claim_withheld
     if withheld is not None:
-        return f"nothing is settled: {withheld}"
+        return (f"nothing is settled: {withheld}",)
     if run.audit is not None:
-        statement = run.audit.statement
+        first, *others = run.audit.statements
         if not run.audit.passed:
-            return f"audit not finished: {statement}"
-        return statement[0].upper() + statement[1:]
+            return f"audit not finished: {first}", *others
+        return tuple(line[0].upper() + line[1:] for line in run.audit.statements)
     if claim_of(run.identity.strategy) is Claim.AUDITED:
-        return "no audit was made yet, so nothing is claimed about how often the model is wrong"
-    return str(run.verdict)
+        return ("no audit was made yet, so nothing is claimed about how often the model is wrong",)
+    return (str(run.verdict),)
 
 
 def changes_sentence(run: Run) -> str:
@@ -126,6 +130,27 @@ def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
             f"predicates do not capture: {example}; probabilities there are mixtures over "
             "positions, and a further predicate would separate them"
         )
+
+
+def precision_notes(run: Run) -> Iterator[str]:
+    """Name the outcome types of the model whose probabilities are not known precisely enough."""
+    if run.claim_withheld is not None or not run.infers or not run.imprecise_types.types:
+        return
+    types, several = run.imprecise_types
+    words = run.graph.vocabulary
+    named = dict.fromkeys(_in_common(effects, words) for effects in types)
+    yield sanitize(
+        f"probabilities are known to within {run.identity.settings.precision:g} except for "
+        f"{len(types):,} of {counted(several, 'outcome type')} with several outcomes: "
+        f"{joined(first_few([*named], _MOST_TYPES))}"
+    )
+
+
+def _in_common(effects: Sequence[Effect], vocabulary: Vocabulary) -> str:
+    """Name what every outcome makes true; if there is nothing, the change of the first outcome."""
+    first, *others = [effect for effect in effects if effect.adds or effect.deletes]
+    adds = reduce(and_, (effect.adds for effect in others), first.adds)
+    return joined(Effect(adds, 0).literals(vocabulary) or first.literals(vocabulary))
 
 
 def _contrast_text(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,23 +12,26 @@ from capscope.insight.changes import UnrequestedChange, proviso
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.rates import CapabilityRates
-from capscope.logic import Intent, Vocabulary, to_json
+from capscope.insight.rule_wording import model_lines as rules_lines
+from capscope.logic import Intent, to_json
+from capscope.model.lifted_rules import FamilyRules
 from capscope.report.notes import (
     changes_sentence,
-    claim_text,
+    claim_lines,
     coverage_text,
     run_notes,
     stop_text,
     verdict_document,
 )
-from capscope.report.text import CapabilityView, capability_views, finding_lines, view_lines
+from capscope.report.text import capability_lines, finding_lines
 from capscope.sanitize import sanitize
+from capscope.stats.rate import Rate
 from capscope.wording import counted, wrapped
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
-_LEGEND = "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
+_LEGEND = "+ the intent holds   ! something else changed   - nothing changed"
 _MOST_CHANGES = 5
 """Kinds of changes beyond the requests that are listed before the model."""
 _CLAIMS = (
@@ -37,10 +39,6 @@ _CLAIMS = (
     *("initial_positions", "aliasing", "drift"),
 )
 """What may be claimed of a run, and follows from one of its properties."""
-MOST_RULES = 100
-"""With more rules in all, a table is printed instead of them."""
-_LEAST_SHARE = 0.1  # of a change that is named
-_MOST_NAMED = 2
 _EVENTUAL = (
     "gets there: in the end, if asked until it holds or three executions change nothing; paths to",
     "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
@@ -77,7 +75,7 @@ def run_lines(run: Run) -> Iterator[str]:
     )
     if run.summed_up:
         yield from wrapped(changes_sentence(run))
-        yield claim_text(run)
+        yield from claim_lines(run)
         yield coverage_text(run)
         yield from run_notes(run)
     else:
@@ -124,7 +122,7 @@ def _heading_lines(run: Run) -> Iterator[str]:
         f"{counted(run.usage.executions, 'execution')}"
     )
     yield from hazard_headlines(run)
-    yield claim_text(run)
+    yield from claim_lines(run)
     yield from run_notes(run)
 
 
@@ -150,33 +148,34 @@ def _about(told: Sequence[T], wanted: Collection[Intent] | None) -> Sequence[T]:
     return [one for one in told if not set(wanted).isdisjoint(one.intents)]
 
 
-def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
-    """Describe the capabilities, or those that are wanted, up to a limit.
-
-    All of them are in a table if they have too many rules to read.
-    """
-    views = [v for v in capability_views(run.graph) if wanted is None or v.intent in wanted]
+def model_lines(run: Run, wanted: Sequence[Intent] | None, limit: int | None) -> Iterator[str]:
+    """Describe the model, or the capabilities that are wanted, up to a limit."""
     yield from _heading_lines(run)
+    if run.infers:
+        yield coverage_text(run)
     yield from _change_lines(run, wanted, _MOST_CHANGES)
-    if wanted is None and limit is None and too_many_rules(views):
-        yield from _table_lines(run, views)
-        return
-    yield _LEGEND
-    for view in views[:limit]:
+    if wanted is None:
         yield ""
-        yield from view_lines(run, view)
-    yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
-
-
-def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
-    yield ""
-    vocabulary, length = run.graph.vocabulary, run.identity.temporal_length
-    yield from table_lines(views, run.rates, length, vocabulary, inferred=run.infers)
-    yield ""
-    rules = sum(len(view.rules) for view in views)
-    yield f"the {counted(rules, 'rule')} of all: capscope show {run.path} '*'"
-    yield f"of one: capscope show {run.path} '{views[0].intent}'"
-    yield f"findings: capscope show {run.path} --findings"
+        yield from rules_lines(run.model, run.path, limit)
+        yield ""
+        length = run.identity.temporal_length
+        yield from table_lines(run.model.families, run.rates, length, inferred=run.infers)
+        yield ""
+        yield f"all capabilities: capscope show {run.path} '*'"
+        if run.capabilities:
+            often = max(run.model.families, key=lambda family: family.executions)
+            yield f"of one: capscope show {run.path} '{often.members[0]}'"
+        yield f"findings: capscope show {run.path} --findings"
+        return
+    if limit is None and 1 < len(wanted) == len(run.capabilities):
+        yield ""
+        yield from rules_lines(run.model, run.path, every=True)
+        yield ""
+    yield _LEGEND
+    for intent in wanted[:limit]:
+        yield ""
+        yield from capability_lines(run, intent)
+    yield from _rest_lines(len(wanted), limit, f"capscope show {run.path}")
 
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
@@ -212,66 +211,66 @@ def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = Tru
         yield f"{number - limit} more: {command}"
 
 
-def too_many_rules(views: Sequence[CapabilityView]) -> bool:
-    """Return whether a table is easier to read than all rules."""
-    return len(views) > 1 and sum(len(view.rules) for view in views) > MOST_RULES
-
-
 def table_lines(
-    views: Sequence[CapabilityView],
+    families: Iterable[FamilyRules],
     rates: Mapping[Intent, CapabilityRates],
     temporal_length: int | None,
-    vocabulary: Vocabulary,
     *,
     inferred: bool,
 ) -> Iterator[str]:
-    """List the capabilities with their rates, what is achieved for certain first.
+    """List the families with the rates of their capabilities, what is achieved for certain first.
 
     The order is that of the lower ends of the intervals, so that a capability that was hardly tried
     is not listed as a weakness or a strength.
     """
     eventual = temporal_length is not None
     heads = ("gets there", "at once") if eventual else ("achieved",)
-    rows: list[tuple[str, ...]] = [(*heads, "asked for", "what else changes most often")]
-    for view in sorted(views, key=lambda view: _rank(rates.get(view.intent), eventual)):
-        cells = _cells(rates.get(view.intent), eventual)
-        rows.append((*cells, sanitize(str(view.intent)), _others(view, vocabulary)))
+    rows: list[tuple[str, ...]] = [(*heads, "asked for")]
+    for family in sorted(families, key=lambda one: _rank(_rates_of(one, rates), eventual)):
+        number = len(family.members)
+        several = f"  ({counted(number, 'capability')})" if number > 1 else ""
+        cells = _cells(_rates_of(family, rates), eventual)
+        rows.append((*cells, f"{sanitize(family.name)}{several}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
         yield "  ".join(padded).rstrip()
-    yield ""
-    yield "means over the states in which it was asked and did not hold yet  [95 % interval]"
+    yield "means over the states in which a capability was asked for and did not hold yet, from the"
+    yield "  lowest to the highest capability  [all their 95 % intervals]"
     if eventual:
         for line in _EVENTUAL:
             yield line.format(inferred="or inferred " if inferred else "")
 
 
-def _rank(rates: CapabilityRates | None, eventual: bool) -> tuple[float, float, float]:
+def _rates_of(
+    family: FamilyRules, rates: Mapping[Intent, CapabilityRates]
+) -> list[CapabilityRates]:
+    return [rates[member] for member in family.members if member in rates]
+
+
+def _rank(rates: Sequence[CapabilityRates], eventual: bool) -> tuple[float, float, float]:
     """Rank by what is certain, then by the rate; intents that always held are last."""
-    if rates is None:
+    if not rates:
         return 2.0, 0.0, 0.0
-    rate = rates.gets_there if eventual else rates.at_once
-    return -round(rate.low, 2), -(rate.estimate or 0.0), -(rates.at_once.estimate or 0.0)
+    ends = [one.gets_there if eventual else one.at_once for one in rates]
+    lowest = min(end.estimate or 0.0 for end in ends)
+    return -min(round(end.low, 2) for end in ends), -lowest, -(rates[0].at_once.estimate or 0.0)
 
 
-def _cells(rates: CapabilityRates | None, eventual: bool) -> tuple[str, ...]:
-    if rates is None:
+def _cells(rates: Sequence[CapabilityRates], eventual: bool) -> tuple[str, ...]:
+    if not rates:
         return (_NO_RATE, "") if eventual else (_NO_RATE,)
-    both = (rates.gets_there, rates.at_once) if eventual else (rates.at_once,)
-    return tuple(rate.brief for rate in both)
+    at_once = _range([one.at_once for one in rates])
+    return (_range([one.gets_there for one in rates]), at_once) if eventual else (at_once,)
 
 
-def _others(view: CapabilityView, vocabulary: Vocabulary) -> str:
-    """Name the most frequent changes beyond the intent; the mean over the states tried."""
-    shares: defaultdict[str, float] = defaultdict(float)
-    for rule in view.rules:
-        for outcome, effect in zip(rule.rule.outcomes, rule.side_effects, strict=True):
-            for literal in effect.literals(vocabulary):
-                shares[str(literal)] += outcome.probability * len(rule.rule.states)
-    states = view.states_tried
-    named = sorted(shares, key=lambda literal: (-shares[literal], literal))[:_MOST_NAMED]
-    texts = (f"{sanitize(x)} {shares[x] / states:.2f}" for x in named)
-    return ", ".join(
-        text for text, x in zip(texts, named, strict=True) if shares[x] / states >= _LEAST_SHARE
-    )
+def _range(rates: Sequence[Rate]) -> str:
+    """Return the rates of several capabilities as one range.
+
+    >>> _range([Rate(0.5, 0.2, 1.0, None, 9, 3), Rate(0.25, 0.1, 0.3, None, 9, 3)])
+    '0.25 to 0.50 [0.10, 1.00]'
+    """
+    texts = sorted({"?" if r.estimate is None else f"{r.estimate:.2f}" for r in rates})
+    ends = texts if len(texts) == 1 else [texts[0], texts[-1]]
+    low, high = min(rate.low for rate in rates), max(rate.high for rate in rates)
+    return f"{' to '.join(ends)} [{low:.2f}, {high:.2f}]"

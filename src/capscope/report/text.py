@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
+from capscope.insight.rule_wording import instance_lines
 from capscope.logic import (
     Condition,
     Effect,
@@ -29,7 +30,7 @@ from capscope.model.rules import pooled_rule
 from capscope.model.transitions import KnownPath
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
-from capscope.wording import WIDTH, counted, first_few, unbroken, wrapped
+from capscope.wording import WIDTH, counted, wrapped
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -159,36 +160,27 @@ def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability
     return Rule(tuple(states), tuple(outcomes))
 
 
-def view_lines(run: Run, view: CapabilityView) -> Iterator[str]:
-    """Describe one capability of a run, with its rates."""
-    rates, success = run.rates.get(view.intent), run.success.get(view.intent)
-    headline = rates_text(rates, run.identity.temporal_length) if rates else None
-    return capability_lines(view, run.graph.vocabulary, success=success, headline=headline)
-
-
-def capability_lines(
-    view: CapabilityView,
-    vocabulary: Vocabulary,
-    width: int = WIDTH,
-    success: Rate | None = None,
-    headline: str | None = None,
-) -> Iterator[str]:
-    """Describe one capability; `success` is that after a reset, `headline` its `rates_text`."""
-    if not view.rules:
-        yield sanitize(str(view.intent))
-        yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
-        return
-    tried = counted(view.states_tried, "state")
-    yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'execution')} in {tried})"
-    if headline is not None:
-        yield from wrapped(headline, "  ", "       ", width)
-    if success is not None:
-        yield from wrapped(f"asked after a reset: {success_text(success)}", "  ", "       ", width)
-    for rule in view.rules:
-        yield from rule_lines(rule, vocabulary, width)
-    untried = view.states_seen - view.states_tried
-    if untried > 0:
-        yield f"  never tried in {counted(untried, 'other state')} seen"
+def capability_lines(run: Run, intent: Intent, width: int = WIDTH) -> Iterator[str]:
+    """Describe one capability of a run: its rates, its rules, and what was seen under each."""
+    tried = [
+        pair for node in run.graph.nodes.values() if (pair := node.pairs[run.graph.index[intent]])
+    ]
+    states = len(run.graph.nodes)
+    if not tried:
+        yield sanitize(str(intent))
+        yield f"  never tried in any of the {counted(states, 'state')} seen"
+    else:
+        executions = counted(sum(pair.total for pair in tried), "execution")
+        yield f"{sanitize(str(intent))}   ({executions} in {counted(len(tried), 'state')})"
+        if (rates := run.rates.get(intent)) is not None:
+            headline = rates_text(rates, run.identity.temporal_length)
+            yield from wrapped(headline, "  ", "       ", width)
+        if (success := run.success.get(intent)) is not None:
+            text = f"asked after a reset: {success_text(success)}"
+            yield from wrapped(text, "  ", "       ", width)
+    yield from instance_lines(run.model, intent, width)
+    if tried and len(tried) < states:
+        yield f"  never tried in {counted(states - len(tried), 'other state')} seen"
 
 
 def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
@@ -220,27 +212,6 @@ def success_text(success: Rate) -> str:
         return f"unknown, never tried after any of {counted(success.states, 'reset')}"
     of = f"{success.tried:,} of {counted(success.states, 'reset')} tried"
     return f"{success.brief}  [{counted(success.executions, 'execution')}, {of}]"
-
-
-def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:
-    """Describe one rule: its condition, and each outcome with its probability."""
-    states = counted(len(view.rule.states), "state")
-    draws = counted(view.rule.executions, "execution")
-    terms = [" and ".join(map(str, term)) or "always" for term in view.when]
-    shown = " or ".join(first_few(terms, _MOST_TERMS, "one of {} more conditions"))
-    condition = f"when {shown}  {unbroken(f'[{states}, {draws}]')}"
-    yield from wrapped(condition, "  ", "       ", width)
-    for outcome, achieved in zip(view.rule.outcomes, view.achieved, strict=True):
-        idle = not outcome.effect.adds and not outcome.effect.deletes
-        mark = "+" if achieved else "-" if idle else "!"
-        low, high = outcome.interval
-        share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
-        literals = (unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
-        changes = ", ".join(literals) or "nothing changes"
-        if outcome.spread is not None:
-            least, most = outcome.spread
-            changes += unbroken(f" (differs between states: {least:.2f} to {most:.2f})")
-        yield from wrapped(f"{mark} {share}  {changes}", "    ", " " * 26, width)
 
 
 def finding_lines(finding: Finding, always: State = 0) -> Iterator[str]:

@@ -61,17 +61,22 @@ class ModelComparison:
         return _share(self.predicted > 0, self.reference.weight)
 
     @property
+    def right_pairs(self) -> Mask:
+        """Of each pair: whether it is predicted with exactly its possible outcomes."""
+        reference = self.reference
+        possible = reference.probability > 0
+        outcomes = np.bincount(reference.pair[possible], minlength=len(self.successors))
+        right: Mask = self.successors == outcomes
+        right[reference.pair[(self.predicted > 0) != possible]] = False
+        return right
+
+    @property
     def support_right(self) -> float | None:
         """The fraction of transitions whose pair is predicted with exactly its possible outcomes.
 
         Only meaningful for the truth: a sample may lack a rare outcome that the model knows.
         """
-        reference = self.reference
-        possible = reference.probability > 0
-        outcomes = np.bincount(reference.pair[possible], minlength=len(self.successors))
-        right = self.successors == outcomes
-        right[reference.pair[(self.predicted > 0) != possible]] = False
-        return _share(right[reference.pair], reference.weight)
+        return _share(self.right_pairs[self.reference.pair], self.reference.weight)
 
 
 def compare(

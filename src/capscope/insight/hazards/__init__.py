@@ -7,7 +7,7 @@ pairs are selected by their outcomes, the interval of each allows for all pairs 
 **How likely it is in use** is another question. A strategy draws where it expects to learn, and
 with hazards where it expects harm, so the fraction of all executions in which a hazard happened
 estimates nothing. The draws of an audit do: the last executions of sequences of random capabilities
-from an initial position (`capscope.stats.audit`). The time of an audit depends on earlier draws,
+after a reset (`capscope.stats.audit`). The time of an audit depends on earlier draws,
 its sequences do not, so all rounds are one sequence of independent samples, and a betting score
 bounds the rate at any time. If capabilities were discovered meanwhile, later rounds request others,
 and only the samples since then count; each such restart spends its own part of the error rate, as

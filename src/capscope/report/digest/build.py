@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Finding, approximate_labels
 from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE
+from capscope.insight.rule_wording import rules_digest
 from capscope.journal.journal import Journal
 from capscope.logic import Phrasing
 from capscope.model import StateGraph
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 _RULES = 1_000_000
+_MODEL = 250_000
 _FINDINGS = 150_000
 _CHANGES = 50_000
 _HEAT = 250_000
@@ -101,6 +103,7 @@ def digest_of(
         "always": listing.holding(listing.always),
         "changes": changes,
         "cards": cards,
+        "rules": rules_digest(run.model, space.part(_MODEL).take),
         "findings_note": _findings_note(found, len(findings), len(table)),
         "marks_note": marks_note(graph.exactly_one, graph.vocabulary),
         # Executions end with a change, so that standings are about repeated requests.

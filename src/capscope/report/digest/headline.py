@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from capscope.report.digest.capabilities import Standing, Standings
 from capscope.report.digest.cards import HAZARD, Tone
 from capscope.report.digest.summary import NOTHING_KNOWN, duration
-from capscope.report.notes import changes_sentence, claim_text, warnings_of
+from capscope.report.notes import changes_sentence, claim_lines, warnings_of
 from capscope.report.text import in_words
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
@@ -52,7 +52,7 @@ def headline_of(
         "detail": said(second[0]),
         "assessed": f"{counted(len(run.capabilities), 'capability')} in {states}",
         "cost": ", ".join(cost),
-        "claim": as_sentence(sanitize(claim_text(run))),
+        "claim": " ".join(as_sentence(sanitize(line)) for line in claim_lines(run)),
         "claimed": _claimed(run),
         "tiles": [_changes_tile(run), *_tiles(standings)],
     }

@@ -18,7 +18,7 @@ from capscope.report.digest.capabilities import ALMOST_CERTAIN, Standing, Standi
 from capscope.report.notes import (
     aliasing_notes,
     changes_sentence,
-    claim_text,
+    claim_lines,
     initial_position_notes,
     stop_text,
     warnings_of,
@@ -204,9 +204,9 @@ def _claim_sentences(run: Run) -> Iterator[str]:
         yield f"Nothing is called settled, because {withheld}."
         return
     if claim_of(run.identity.strategy) is Claim.AUDITED:
-        yield as_sentence(claim_text(run))
+        yield from map(as_sentence, claim_lines(run))
         if run.audit is not None:
-            yield "This says what can happen, not how often, and only in the sequences it names."
+            yield "This is about the sequences that it names; single probabilities may be wrong."
         return
     points = verdict.claim if verdict.reached else "; ".join(verdict.open_points())
     settled = "settled" if verdict.reached else "not settled yet"
