@@ -40,6 +40,7 @@ _Trees = tuple[list[int], Committee]
 """The types among the labels of a capability, and its trees; a class is an index of the list."""
 _TIED = 1.0  # what it is worth to learn a preference, relative to a condition of a behavior
 _UNHEARD = 0.01  # an expert of less weight is not asked, which saves time
+_DIGITS = 9  # of beliefs that count: which processor computes them must not matter
 _UNTRIED = 0.4  # how far pursuit is believed before anything of a family was tried
 
 
@@ -194,7 +195,7 @@ class Experts:
         key = self.families.of[capability].key
         score = self._scores[key] + self._overall / max(len(self._scores), 1)
         share = np.exp(np.maximum(score - score.max(), -30.0))
-        weights: Floats = share / share.sum()
+        weights: Floats = np.round(share / share.sum(), _DIGITS)
         return weights
 
     def believed(
@@ -210,7 +211,7 @@ class Experts:
         heard = np.flatnonzero(weights > _UNHEARD).tolist()
         types, shares = self.votes(capability, rows, heard)
         weights = np.where(weights > _UNHEARD, weights, 0.0)
-        total = np.tensordot(weights / weights.sum(), shares, axes=1)
+        total = np.round(np.tensordot(weights / weights.sum(), shares, axes=1), _DIGITS)
         if by_rules:
             chosen = self.by_rules(capability, rows)
             if chosen is None:  # there is no rule

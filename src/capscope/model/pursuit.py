@@ -40,7 +40,8 @@ _AT_ONCE = 2.0  # expected executions of a request that one behavior may serve
 _LATER = 0.3  # what it tells that the extremes differ about a longer path
 _MOST_PLAYERS = 400  # types whose preferences are compared
 _NEWTON_STEPS = 20
-_CONVERGED = 1e-6
+_CONVERGED = 1e-8
+_DIGITS = 5  # of log strengths that count
 # Variances of log strengths: what the instances of a behavior share, those with the same object in
 # the same place, and each by itself.
 _OF_FORM, _OF_OBJECT, _OWN = 4.0, 2.0, 0.5
@@ -344,5 +345,7 @@ def strengths(wins: Floats, similarity: Callable[[Integers, Integers], Floats]) 
         if np.abs(step).max() < _CONVERGED:
             break
     every = np.arange(len(wins))
-    found: Floats = np.exp(np.clip(similarity(every, playing) @ weights, -30.0, 30.0))
+    logs = np.clip(similarity(every, playing) @ weights, -30.0, 30.0)
+    # Equal strengths must be equal to the last digit, whatever the processor.
+    found: Floats = np.exp(np.round(logs, _DIGITS))
     return found

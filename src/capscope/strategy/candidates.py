@@ -326,7 +326,7 @@ class Candidates:
             minlength=len(errors),
         )
         draws = np.array(self._model.types.draws)
-        gains = share * errors / (draws + 1.0)
+        gains = np.round(share * errors / (draws + 1.0), 12)
         number = int(gains.argmax())
         certain = self._certain()
         if certain[number] and gains[~certain].any() and random.random() >= _CHECKED_AGAIN:

@@ -39,7 +39,7 @@ def test_a_tower_is_built_by_a_sequence_that_always_works(blocks):
     made = blocks.plan("on(a,b) and on(b,c)")
     assert made.is_sequence
     # A step of it may be inferred, with some doubt.
-    assert made.success > 0.99
+    assert made.success > 0.98
     way = made.most_likely_way()
     assert len(way) == round(made.executions) == 4
     trial = blocks.try_plan(made, TrialSettings(10))
