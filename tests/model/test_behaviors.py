@@ -174,6 +174,23 @@ def possible(world, extreme):
     return found
 
 
+def in_itself(behavior, binding, values, extreme):
+    """Return whether an instance meets the conditions of its behavior, term by term."""
+
+    def met(literals):
+        return all(values[max(t, ~t)] == (t >= 0) for t in literals)
+
+    required = {Extreme.PESSIMIST: behavior.always, Extreme.OPTIMIST: behavior.proven}
+    within = not behavior.within or extreme is Extreme.OPTIMIST
+    counts = behavior.tree and behavior.tree.counts[behavior.tree.leaves(values[None])][0]
+    return (
+        met(behavior.needed)
+        and met(required.get(extreme, behavior.required))
+        and (within or any(map(met, behavior.contexts)))
+        and (behavior.tree is None or counts[1] > counts[0])
+    )
+
+
 def truth(condition):
     """Return where lighting changes anything and the agent does it."""
     return {
@@ -191,6 +208,29 @@ def drawn_answers(condition, number, seed):
     draw = random.Random(seed)
     pairs = [(draw.choice(STATES), draw.choice(LAMPS)) for _ in range(number)]
     return {pair: answer(condition, *pair) for pair in pairs}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 40), st.integers(0, 10**6))
+def test_instances_asked_together_are_possible_where_each_is_by_itself(number, seed):
+    draw = random.Random(seed)
+    pairs = [(draw.choice(STATES), draw.choice(LAMPS)) for _ in range(number)]
+    world = asked({(s, x): draw.choice([s, LIGHT[x].apply(s)]) for s, x in pairs})
+    rows = np.array(world.matrix.rows(STATES))
+    for extreme in (None, *Extreme):
+        numbers, places = world.behaviors.where_possible(rows, extreme)
+        found = set(zip(numbers.tolist(), places.tolist(), strict=True))
+        expected = set()
+        for type_number, (index, binding) in world.behaviors.instances.items():
+            behavior = world.behaviors.all[index]
+            values = behavior.space.values(world.matrix, binding, rows).astype(np.uint8)
+            expected |= {
+                (type_number, place)
+                for place, row in enumerate(rows.tolist())
+                if row in behavior.seen.get(binding, ())
+                or in_itself(behavior, binding, values[place], extreme)
+            }
+        assert found == expected
 
 
 @settings(max_examples=40, deadline=None)

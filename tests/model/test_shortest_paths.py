@@ -20,13 +20,13 @@ NOTHING = 0
 def random_world(seed, rows=40, intents=5, types=9):
     """Draw edges with one to three ends, some of them unknown, and where each intent holds."""
     rng = np.random.default_rng(seed)
-    parts = []
-    for number in range(1, types):
-        where = np.flatnonzero(rng.random(rows) < 0.4)
-        odds = rng.dirichlet(np.ones(rng.integers(1, 4)))
-        ends = rng.integers(-1, rows, size=(len(where), len(odds)))
-        parts.append((where, number, ends, odds))
-    return Edges.joined(parts), rng.random((intents, rows)) < 0.06
+    row, number = np.nonzero(rng.random((rows, types)) < 0.4)
+    odds = np.zeros((types, 3))
+    for own in odds:
+        several = rng.integers(1, 4)
+        own[:several] = rng.dirichlet(np.ones(several))
+    ends = rng.integers(-1, rows, size=(len(row), 3))
+    return Edges(row, number, ends, odds[number]), rng.random((intents, rows)) < 0.06
 
 
 def begun(holds):
@@ -113,7 +113,7 @@ def test_distances_may_begin_with_what_was_planned_before():
 
 
 def test_without_edges_only_what_holds_is_reached():
-    edges, holds = Edges.joined([]), np.array([[True, False]])
+    edges, holds = random_world(0, types=0)[0], np.array([[True, False]])
     assert expected_executions(edges, begun(holds)).tolist() == [[0.0, FARTHEST]]
     steps, shares = first_steps(edges, np.zeros((1, 2)), np.ones(1), NOTHING)
     assert steps.shape == shares.shape == (1, 0)

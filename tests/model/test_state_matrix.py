@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.model.state_graph import StateMatrix
+from capscope.logic import Effect, LiteralTest
+from capscope.model.state_graph import Goals, StateMatrix
 
 WIDTH = 11
 STATES = st.integers(0, 2**WIDTH - 1)
@@ -71,3 +72,31 @@ def test_some_rows_are_answered_as_among_all(states, required, forbidden, data):
 def test_consecutive_rows_are_not_copied():
     matrix = matrix_of(range(9))
     assert np.shares_memory(matrix.part(np.arange(2, 7)), matrix.bits)
+
+
+EFFECTS = st.builds(Effect, STATES, STATES)
+
+
+@given(st.lists(STATES, min_size=1), st.lists(EFFECTS, min_size=1), STATES, st.data())
+def test_the_row_after_an_effect_is_that_of_the_state_it_leads_to(states, effects, more, data):
+    matrix = matrix_of([*states, *(effect.apply(states[0]) for effect in effects[::2])])
+    for _ in range(2):
+        pairs = st.tuples(st.sampled_from(range(len(matrix))), st.sampled_from(range(len(effects))))
+        rows, which = np.array(data.draw(st.lists(pairs)), dtype=np.int64).reshape(-1, 2).T
+        assert matrix.rows_after(rows, effects, which).tolist() == [
+            matrix.row.get(effects[place].apply(matrix.states[row]), -1)
+            for row, place in zip(rows, which, strict=True)
+        ]
+        matrix.add(more)  # rows that are added later are found, too
+
+
+@given(
+    st.lists(STATES),
+    st.lists(st.lists(st.builds(LiteralTest, STATES, STATES), min_size=1)),
+)
+def test_a_goal_holds_where_one_of_its_conjunctions_does(states, goals):
+    matrix = matrix_of(states)
+    held = matrix.holding_any(Goals(goals, WIDTH))
+    assert held.tolist() == [
+        [any(test(state) for test in tests) for state in matrix.states] for tests in goals
+    ]

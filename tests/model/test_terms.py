@@ -70,7 +70,20 @@ def test_a_term_holds_if_some_further_objects_make_its_atoms_hold(name):
         for i, term in enumerate(space.terms):
             naive = [naive_value(term, binding, matrix.states[row]) for row in rows]
             assert values[:, i].tolist() == naive, term
-            assert space.holding(matrix, i, binding, rows).tolist() == naive, term
+            assert space.values(matrix, binding, rows, [i])[:, 0].tolist() == naive, term
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_plain_term_is_asked_of_several_objects_at_once(name):
+    domains, bindings = SPACES[name]
+    space, matrix = TermSpace(WORDS, domains), StateMatrix(len(WORDS.atoms))
+    rows = np.array(matrix.rows(random_states(60)))
+    which = np.arange(len(rows)) % len(bindings)
+    for i in filter(space.plain, range(len(space.terms))):
+        one_by_one = [
+            space.values(matrix, bindings[b], rows[[j]])[0, i] for j, b in enumerate(which)
+        ]
+        assert space.holding(matrix, i, bindings, which, rows).tolist() == one_by_one
 
 
 def test_terms_are_distinct_and_short_ones_of_one_atom_come_first():

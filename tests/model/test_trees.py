@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from capscope.model.trees import Tree, grow, grow_committee, information_gains, mean_shares
+from capscope.model.trees import Tree, grow, grow_committee, information_gains
 
 SEEDS = range(8)
 
@@ -91,6 +91,10 @@ def test_a_row_ends_in_the_leaf_that_its_bits_lead_to(seed):
         assert unfolded(tree, leaf) == naive_leaf(twin, row)
 
 
+def shares(tree: Tree, bits):
+    return tree.believed()[tree.leaves(bits)]
+
+
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_leaves_of_states_that_differ_are_pure(seed, noisy):
@@ -98,14 +102,14 @@ def test_leaves_of_states_that_differ_are_pure(seed, noisy):
     random = np.random.default_rng(seed) if noisy else None
     tree = grow(bits, labels, 3, random)
     assert (np.count_nonzero(tree.counts[tree.feature < 0], axis=1) == 1).all()
-    assert (tree.shares(bits).argmax(axis=1) == labels).all()
+    assert (shares(tree, bits).argmax(axis=1) == labels).all()
 
 
 def test_equal_states_of_different_classes_share_a_leaf_and_the_belief():
     bits = np.array([[0, 1], [0, 1], [0, 1], [1, 1]], dtype=np.uint8)
     tree = grow(bits, np.array([0, 0, 1, 1]), 2)
-    assert tree.shares(bits)[0] == pytest.approx([2 / 3.5, 1 / 3.5])
-    assert tree.shares(bits)[3] == pytest.approx([0, 1 / 1.5])
+    assert shares(tree, bits)[0] == pytest.approx([2 / 3.5, 1 / 3.5])
+    assert shares(tree, bits)[3] == pytest.approx([0, 1 / 1.5])
 
 
 def test_two_atoms_that_matter_only_together_are_not_found_if_neither_gains_anything():
@@ -119,7 +123,7 @@ def test_a_leaf_with_more_examples_is_believed_more_and_never_wholly():
     beliefs = []
     for number in (1, 2, 10, 1000):
         tree = grow(np.zeros((number, 3), dtype=np.uint8), np.zeros(number, dtype=np.int64), 1)
-        (share,) = tree.shares(np.zeros((1, 3), dtype=np.uint8))[0]
+        (share,) = shares(tree, np.zeros((1, 3), dtype=np.uint8))[0]
         beliefs.append(share)
     assert beliefs == sorted(set(beliefs))
     assert 0.5 < beliefs[0] < beliefs[-1] < 1.0
@@ -136,21 +140,30 @@ def same_tree(one: Tree, other: Tree):
 def test_a_committee_agrees_where_its_examples_are(seed):
     bits, labels = random_examples(seed)
     committee = grow_committee(bits, labels, 3, 5, seed)
-    assert len(committee) == 5
-    for tree in committee:
-        assert (tree.shares(bits).argmax(axis=1) == labels).all()
-    shares = mean_shares(committee, bits)
-    assert (shares.argmax(axis=1) == labels).all()
-    assert (shares >= 0).all()
-    assert (shares.sum(axis=1) < 1).all()
+    assert len(committee.trees) == 5
+    for tree in committee.trees:
+        assert (shares(tree, bits).argmax(axis=1) == labels).all()
+    mean = committee.shares(bits)
+    assert (mean.argmax(axis=1) == labels).all()
+    assert (mean >= 0).all()
+    assert (mean.sum(axis=1) < 1).all()
     # No member believes anything in another class there.
-    assert np.count_nonzero(shares, axis=1).tolist() == [1] * len(labels)
+    assert np.count_nonzero(mean, axis=1).tolist() == [1] * len(labels)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_committee_believes_what_its_members_believe_on_average(seed):
+    bits, labels = random_examples(seed)
+    committee = grow_committee(bits, labels, 3, 5, seed)
+    new, _ = random_examples(seed + 100, number=128)
+    one_by_one = np.mean([shares(tree, new) for tree in committee.trees], axis=0)
+    assert np.array_equal(committee.shares(new), one_by_one)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_first_member_is_the_greedy_tree_and_some_other_is_not(seed):
     bits, labels = random_examples(seed)
-    first, *others = grow_committee(bits, labels, 3, 5, seed)
+    first, *others = grow_committee(bits, labels, 3, 5, seed).trees
     assert same_tree(first, grow(bits, labels, 3))
     assert not all(same_tree(first, other) for other in others)
 
@@ -161,8 +174,8 @@ def test_a_committee_is_less_sure_away_from_its_examples():
         bits, labels = random_examples(seed)
         committee = grow_committee(bits, labels, 3, 5, seed)
         new, _ = random_examples(seed + 100, number=128)
-        inside += mean_shares(committee, bits).max(axis=1).mean()
-        outside += mean_shares(committee, new).max(axis=1).mean()
+        inside += committee.shares(bits).max(axis=1).mean()
+        outside += committee.shares(new).max(axis=1).mean()
     assert outside < inside - 0.05 * len(SEEDS)
 
 
@@ -172,20 +185,20 @@ def test_the_order_of_the_examples_decides_nothing(seed):
     shuffled = np.random.default_rng(seed).permutation(len(labels))
     one = grow_committee(bits, labels, 3, 4, seed)
     other = grow_committee(bits[shuffled], labels[shuffled], 3, 4, seed)
-    assert all(map(same_tree, one, other))
+    assert all(map(same_tree, one.trees, other.trees))
 
 
 def test_one_seed_one_committee():
     bits, labels = random_examples(0)
     one, again, other = (grow_committee(bits, labels, 3, 4, seed) for seed in (1, 1, 2))
-    assert all(map(same_tree, one, again))
-    assert not all(map(same_tree, one, other))
+    assert all(map(same_tree, one.trees, again.trees))
+    assert not all(map(same_tree, one.trees, other.trees))
 
 
 def test_a_single_class_needs_a_single_leaf():
     bits, _ = random_examples(0)
     committee = grow_committee(bits, np.zeros(len(bits), dtype=np.int64), 1, 4, 0)
-    assert [len(tree.feature) for tree in committee] == [1]
+    assert [len(tree.feature) for tree in committee.trees] == [1]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -115,8 +115,8 @@ class Behavior:
     """The objects that each variable may stand for, by the types of the predicates."""
     space: TermSpace
     """Every term that a condition may use."""
-    masks: dict[Binding, tuple[int, int] | None] = field(default_factory=dict)
-    """The atoms that each instance adds, and those that it deletes."""
+    changing: dict[Binding, tuple[list[int], list[int]] | None] = field(default_factory=dict)
+    """The atoms that each instance deletes, and those that it only adds; None if one is missing."""
     seen: dict[Binding, list[int]] = field(default_factory=dict)
     """The rows in which each instance was seen."""
     needed: frozenset[int] = frozenset()
@@ -177,6 +177,7 @@ class Behaviors:
         """In the order in which they were found."""
         self.instances: dict[int, BehaviorInstance] = {}
         """The instance of each outcome type that is believed to be possible somewhere."""
+        self._by_behavior: dict[int, list[int]] = {}
 
     def wider(self, effects: frozenset[Effect]) -> Iterator[frozenset[Effect]]:
         """Yield the instances with several outcomes that include some effects.
@@ -223,11 +224,10 @@ class Behaviors:
         always = self._matrix.states[0] & ~self._changing if len(self._matrix) else 0
         return frozenset(
             place
-            for place, term in enumerate(space.terms)
-            if len(term.atoms) == 1
-            and all(v >= 0 for v in term.atoms[0][1])
-            and (columns := space.columns(place, binding))
-            and always >> columns[0][0] & 1
+            for place in range(len(space.terms))
+            if space.plain(place)
+            and (columns := space.columns(place, binding)).size
+            and always >> columns.item() & 1
         )
 
     def _lift(self, effects: frozenset[Effect]) -> tuple[Form, Binding]:
@@ -287,12 +287,14 @@ class Behaviors:
         for number in sorted(tried):
             index, binding = self.of(number)
             self.all[index].seen.setdefault(binding, []).extend(sorted(tried[number]))
-        self.instances = {}
+        self.instances, self._by_behavior = {}, {}
         for form in self._lessons.behaviors:
             self._behavior(form)
         for index, behavior in enumerate(self.all):
             if behavior.seen or behavior.form in self._lessons.behaviors:
                 self._fit(index, behavior, tests, labels, seen)
+        for number in sorted(self.instances):
+            self._by_behavior.setdefault(self.instances[number].behavior, []).append(number)
 
     def _fit(
         self,
@@ -323,7 +325,7 @@ class Behaviors:
         behavior.required = tuple(
             t
             for t in literals
-            if by_chance[t] ** len(shown) < _BY_CHANCE and self._plain(behavior, t)
+            if by_chance[t] ** len(shown) < _BY_CHANCE and behavior.space.plain(max(t, ~t))
         )
         refused, served = self._refusals(behavior, candidates, tests, labels)
         inside = self._inside_contexts(behavior, before, refused)
@@ -379,11 +381,6 @@ class Behaviors:
         }
         behavior.within = before.within or len(inside) < len(refused)
         return inside
-
-    def _plain(self, behavior: Behavior, literal: int) -> bool:
-        """Return whether a literal is about the objects of the behavior alone."""
-        term = behavior.space.terms[literal if literal >= 0 else ~literal]
-        return len(term.atoms) == 1 and all(v >= 0 for v in term.atoms[0][1])
 
     def _explain(
         self,
@@ -447,8 +444,14 @@ class Behaviors:
         term = behavior.space.terms[literal if literal >= 0 else ~literal]
         return term.size + (literal < 0)
 
-    def _values(self, behavior: Behavior, binding: Binding, rows: Integers) -> Mask:
-        return behavior.space.values(self._matrix, binding, rows)
+    def _values(
+        self,
+        behavior: Behavior,
+        binding: Binding,
+        rows: Integers,
+        terms: Sequence[int] | None = None,
+    ) -> Mask:
+        return behavior.space.values(self._matrix, binding, rows, terms)
 
     def _bindings(self, behavior: Behavior) -> list[Binding]:
         """List the instances, those seen first; of too many, only those that were seen."""
@@ -468,7 +471,7 @@ class Behaviors:
         """Return the terms of states in which an instance makes sense, seen or not."""
         parts, number = [], 0
         for binding in candidates:
-            rows = seen[self._sensible(behavior, binding, seen)]
+            rows = seen[self._sensible(behavior, [binding], seen)[0]]
             if len(rows):
                 parts.append(self._values(behavior, binding, rows[:50]))
                 number += len(parts[-1])
@@ -478,18 +481,29 @@ class Behaviors:
             np.concatenate(parts) if parts else np.zeros((0, len(behavior.space.terms)), dtype=bool)
         )
 
-    def _sensible(self, behavior: Behavior, binding: Binding, rows: Integers) -> Mask:
-        """Return the rows in which what the change needs is given."""
-        effect = self._cached_masks(behavior, binding)
-        if effect is None:
-            return np.zeros(len(rows), dtype=bool)
-        adds, deletes = effect
-        return self._matrix.holding(deletes, adds & ~deletes, rows)
+    def _sensible(self, behavior: Behavior, bindings: Sequence[Binding], rows: Integers) -> Mask:
+        """Return for each instance the rows in which what the change needs is given."""
+        known = [self._changing_atoms(behavior, binding) for binding in bindings]
+        held: Mask = np.zeros((len(bindings), len(rows)), dtype=bool)
+        exist = [i for i, atoms in enumerate(known) if atoms is not None]
+        if exist:
+            held[exist] = True
+            for place, wanted in enumerate((1, 0)):
+                columns = np.array([atoms[place] for atoms in known if atoms is not None])
+                for column in columns.T:
+                    held[exist] &= self._matrix.bits[rows, column[:, None]] == wanted
+        return held
 
-    def _cached_masks(self, behavior: Behavior, binding: Binding) -> tuple[int, int] | None:
-        known = behavior.masks
+    def _changing_atoms(
+        self, behavior: Behavior, binding: Binding
+    ) -> tuple[list[int], list[int]] | None:
+        known = behavior.changing
         if binding not in known:
-            known[binding] = self._masks(behavior.form, binding)
+            masks = self._masks(behavior.form, binding)
+            known[binding] = masks and (
+                list(_bits(masks[1])),
+                list(_bits(masks[0] & ~masks[1])),
+            )
         return known[binding]
 
     def _masks(self, form: Form, binding: Binding) -> tuple[int, int] | None:
@@ -556,7 +570,7 @@ class Behaviors:
                 rows, done = self._tried_rows(labels, capability)
                 if not len(rows):
                     continue
-                sensible = self._sensible(behavior, binding, rows)
+                (sensible,) = self._sensible(behavior, [binding], rows)
                 for row, other in zip(
                     rows[sensible].tolist(), done[sensible].tolist(), strict=True
                 ):
@@ -597,35 +611,71 @@ class Behaviors:
     def possible(self, number: int, rows: Integers, extreme: Extreme | None = None) -> Mask:
         """Return in which of some rows an instance is possible, as believed or by an extreme."""
         index, binding = self.instances[number]
-        behavior = self.all[index]
-        possible = self._sensible(behavior, binding, rows)
-        inside = np.flatnonzero(possible)
-        if len(inside):
-            possible[inside] = self._fits(behavior, binding, rows[inside], extreme)
-        if binding in behavior.seen:
-            possible |= np.isin(rows, behavior.seen[binding])
-        return possible
+        held: Mask = np.zeros(len(rows), dtype=bool)
+        held[self._possible(self.all[index], [binding], rows, extreme)[1]] = True
+        return held
+
+    def where_possible(
+        self, rows: Integers, extreme: Extreme | None = None
+    ) -> tuple[Integers, Integers]:
+        """Return all instances that are possible in some rows, as believed or by an extreme.
+
+        Their outcome types, and for each the place of the row; by behavior, type and place.
+        """
+        numbers, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for index, own in self._by_behavior.items():
+            bindings = [self.instances[number].binding for number in own]
+            which, place = self._possible(self.all[index], bindings, rows, extreme)
+            numbers.append(np.array(own)[which])
+            places.append(place)
+        return np.concatenate(numbers), np.concatenate(places)
+
+    def _possible(
+        self,
+        behavior: Behavior,
+        bindings: Sequence[Binding],
+        rows: Integers,
+        extreme: Extreme | None,
+    ) -> tuple[Integers, Integers]:
+        """Return which instances are possible in which of some rows, by their places."""
+        space, matrix = behavior.space, self._matrix
+        which, place = np.nonzero(self._sensible(behavior, bindings, rows))
+        required = {
+            Extreme.PESSIMIST: behavior.always,
+            Extreme.OPTIMIST: behavior.proven,
+            None: behavior.required,
+        }[extreme]
+        for literal in required:
+            if space.plain(max(literal, ~literal)):
+                held = space.holding(matrix, max(literal, ~literal), bindings, which, rows[place])
+                which, place = which[held == (literal >= 0)], place[held == (literal >= 0)]
+        if behavior.within and extreme is not Extreme.OPTIMIST:
+            known: Mask = np.zeros(len(which), dtype=bool)
+            for context in behavior.contexts:
+                inside: Mask = np.ones(len(which), dtype=bool)
+                for term in context:
+                    inside &= space.holding(matrix, term, bindings, which, rows[place])
+                known |= inside
+            which, place = which[known], place[known]
+        others = [t for t in required if not space.plain(max(t, ~t))]
+        possible: Mask = np.zeros((len(bindings), len(rows)), dtype=bool)
+        possible[which, place] = True
+        for i in np.unique(which).tolist() if others or behavior.tree is not None else ():
+            own = np.flatnonzero(possible[i])
+            possible[i, own] = self._fits(behavior, bindings[i], rows[own], others)
+        for i, binding in enumerate(bindings):
+            if binding in behavior.seen:
+                possible[i] |= np.isin(rows, behavior.seen[binding])
+        which, place = np.nonzero(possible)
+        return which, place
 
     def _fits(
-        self, behavior: Behavior, binding: Binding, rows: Integers, extreme: Extreme | None
+        self, behavior: Behavior, binding: Binding, rows: Integers, literals: Sequence[int]
     ) -> Mask:
-        fits: Mask = np.ones(len(rows), dtype=bool)
-        if extreme is Extreme.PESSIMIST:
-            values = self._values(behavior, binding, rows)
-            fits &= values[:, [t for t in behavior.always if t >= 0]].all(axis=1)
-            fits &= ~values[:, [~t for t in behavior.always if t < 0]].any(axis=1)
-        else:
-            for literal in behavior.required if extreme is None else sorted(behavior.proven):
-                term = literal if literal >= 0 else ~literal
-                holds = behavior.space.holding(self._matrix, term, binding, rows)
-                fits &= holds if literal >= 0 else ~holds
-        if behavior.within and extreme is not Extreme.OPTIMIST:
-            holding = behavior.space.holding
-            known: Mask = np.zeros(len(rows), dtype=bool)
-            for context in behavior.contexts:
-                held = [holding(self._matrix, term, binding, rows) for term in sorted(context)]
-                known |= np.all(held, axis=0) if held else True
-            fits &= known
+        """Return where an instance meets literals about further objects, and the tree says yes."""
+        terms = [max(t, ~t) for t in literals]
+        wanted = np.array(literals, dtype=np.int64) >= 0
+        fits: Mask = (self._values(behavior, binding, rows, terms) == wanted).all(axis=1)
         if behavior.tree is not None and fits.any():
             bits = self._values(behavior, binding, rows).astype(np.uint8)
             counts = behavior.tree.counts[behavior.tree.leaves(bits)]

@@ -23,7 +23,7 @@ from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.pursuit import Pursuit
 from capscope.model.shortest_paths import UNKNOWN
 from capscope.model.state_graph import StateMatrix
-from capscope.model.trees import Committee, Tree, grow_committee, mean_shares
+from capscope.model.trees import Committee, Tree, grow_committee
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask
 
@@ -70,6 +70,7 @@ class Experts:
         types.learned = self._lessons.counts
         self._intents: list[Intent] = []
         self._trees: list[_Trees | Callable[[], _Trees] | None] = []  # None: nothing was tried
+        self._grown_on: dict[int, Mapping[int, int]] = {}  # the labels
         self._scores: dict[object, Floats] = {}
         self._overall: Floats = np.zeros(3)
 
@@ -102,7 +103,9 @@ class Experts:
     def grow(self, capability: int, labels: Mapping[int, int]) -> None:
         """Grow the trees of a capability, given the type of each row in which it was tried."""
         # On the first request for votes: when a run is resumed, most are replaced before.
-        self._trees[capability] = partial(self._grow, capability, dict(labels))
+        if self._grown_on.get(capability) != labels:
+            own = self._grown_on[capability] = dict(labels)
+            self._trees[capability] = partial(self._grow, capability, own)
 
     def grow_family(self, capability: int, labels: Sequence[Mapping[int, int]]) -> None:
         """Grow the committees of the family of a capability."""
@@ -187,7 +190,7 @@ class Experts:
         if trees is None:
             shares[GROUND] = shares[LIFTED]
         else:
-            shares[GROUND][:, : len(classes)] = mean_shares(trees[1], self._matrix.part(rows))
+            shares[GROUND][:, : len(classes)] = trees[1].shares(self._matrix.part(rows))
         return types, shares
 
     def weights(self, capability: int) -> Floats:
@@ -232,7 +235,7 @@ class Experts:
         trees = self._trees[capability]
         if callable(trees):
             trees = self._trees[capability] = trees()
-        return None if trees is None else (trees[0], trees[1][0])
+        return None if trees is None else (trees[0], trees[1].trees[0])
 
     def leaves(
         self, capability: int, rows: Sequence[int], tree: Tree, *, lifted: bool

@@ -20,11 +20,11 @@ from capscope.logic import Intent, Vocabulary
 from capscope.model.behaviors import Behaviors, Form
 from capscope.model.lessons import FamilyLessons, Lessons, TermRows, named_terms
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
-from capscope.model.state_graph import Bits, StateMatrix
+from capscope.model.state_graph import StateMatrix
 from capscope.model.terms import SAME, Binding, Pattern, TermSpace
-from capscope.model.trees import Committee, Tree, grow_committee, mean_shares
+from capscope.model.trees import Committee, Tree, grow_committee
 from capscope.seeds import child_seed
-from capscope.stats.arrays import Floats, Integers
+from capscope.stats.arrays import Bits, Floats, Integers
 
 _FAMILY = -10  # child of the model's seed
 _COMMITTEE = 4
@@ -66,6 +66,8 @@ class CapabilityFamily:
         default_factory=lambda: ([], [])
     )
     """The outcomes seen: without pursuit, and with it."""
+    grown_on: object = None
+    """The examples of the committees, and their seed."""
     evidence: FamilyLessons | None = None
     """What the committees were grown on."""
     committees: tuple[Committee, Committee] | Callable[[], None] | None = None
@@ -255,10 +257,13 @@ class Families:
             for row, number in labels[capability].items()
         )[:_MOST_EXAMPLES]
         family.examples = len(examples)
-        family.committees = None
+        pursued = [int(steps(capability)[row]) == number for _, capability, row, number in examples]
+        grown_on = examples, pursued, seed
+        if family.grown_on == grown_on:
+            return
+        family.grown_on, family.committees = grown_on, None
         if not examples and family.key not in self._lessons.families:
             return
-        pursued = [int(steps(capability)[row]) == number for _, capability, row, number in examples]
 
         def grown() -> None:
             self._grow(family, [one[1:] for one in examples], pursued, seed)
@@ -349,7 +354,7 @@ class Families:
         types: dict[int, int] = {}
         parts: list[tuple[int, Integers, Integers, Floats]] = []
         for kind in kinds:
-            shares = mean_shares(family.committees[kind], bits)
+            shares = family.committees[kind].shares(bits)
             if PURSUE in family.classes[kind]:
                 # What few examples leave open is as it is in all families together.
                 rest = self._pursued * (1.0 - shares.sum(axis=1))
@@ -373,7 +378,7 @@ class Families:
         if callable(family.committees):
             family.committees()
         assert not callable(family.committees)
-        return None if family.committees is None else family.committees[kind][0]
+        return None if family.committees is None else family.committees[kind].trees[0]
 
     def by_rules(
         self, capability: int, rows: Integers, steps: Integers, kind: int

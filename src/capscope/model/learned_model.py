@@ -53,7 +53,7 @@ from capscope.model.outcome_types import (
     fit_poolings,
 )
 from capscope.model.part_search import find_parts
-from capscope.model.parts import Decomposition, Part
+from capscope.model.parts import Decomposition, Part, tried
 from capscope.model.state_graph import PairStats, StateGraph, StateMatrix
 from capscope.stats.arrays import Floats, Integers
 
@@ -149,11 +149,8 @@ class LearnedModel:
         self._estimate_odds()
 
     def _label_all(self) -> None:
-        for state in sorted(self.graph.nodes):
-            for capability in range(len(self.graph.nodes[state].pairs)):
-                pair = self._pair(state, capability)
-                if pair is not None:
-                    self.types.learn(pair.counts)
+        for state, capability, pair in tried(self.graph):
+            self.types.learn(self._decomposition.pair(state, capability, pair).counts)
         self._relabel()
 
     def _new_experts(self) -> Experts:
@@ -342,14 +339,11 @@ class LearnedModel:
     def _tried_pairs(self) -> list[list[tuple[int, PairStats]]]:
         """Return, for each capability, the rows in which it was tried."""
         # In the order of states, so that the order in which they were seen decides nothing.
-        tried: list[list[tuple[int, PairStats]]] = [[] for _ in self._labels]
-        for state in sorted(self.graph.nodes):
-            row = self.matrix.row[state]
-            for capability in range(len(self.graph.nodes[state].pairs)):
-                pair = self._pair(state, capability)
-                if pair is not None:
-                    tried[capability].append((row, pair))
-        return tried
+        found: list[list[tuple[int, PairStats]]] = [[] for _ in self._labels]
+        for state, capability, pair in tried(self.graph):
+            core = self._decomposition.pair(state, capability, pair)
+            found[capability].append((self.matrix.row[state], core))
+        return found
 
     def _label(self, capability: int, tried: Sequence[tuple[int, PairStats]]) -> None:
         rows = np.array([row for row, _ in tried], dtype=np.int64)

@@ -11,11 +11,11 @@ Where optimist and pessimist expect different first steps, a question tells abou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from capscope.logic import ExactlyOne, State, Vocabulary
+from capscope.logic import Effect, ExactlyOne, State, Vocabulary
 from capscope.model.behaviors import Alternatives, Behaviors, Extreme, Form, Labels
 from capscope.model.lessons import Lessons
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
@@ -27,7 +27,7 @@ from capscope.model.shortest_paths import (
     first_steps,
     ties_of,
 )
-from capscope.model.state_graph import StateMatrix
+from capscope.model.state_graph import Goals, StateMatrix
 from capscope.model.terms import Binding
 from capscope.stats.arrays import Floats, Integers, Mask
 
@@ -65,7 +65,7 @@ class Pursuit:
         self._learned = () if lessons is None else lessons.games
         self.games = self._learned
         """Steps that were preferred to others, those of lessons included."""
-        self._tests: list[Alternatives] = []
+        self._goals = Goals((), len(vocabulary.atoms))
         self._distance: Floats = np.zeros((0, 0))
         self._rank: Floats = np.zeros(0)
         self._groups: Sequence[int] = ()
@@ -80,8 +80,8 @@ class Pursuit:
 
     def plan(self, tests: Sequence[Alternatives], labels: Labels, seen: Sequence[int]) -> None:
         """Plan anew; `tests` are those of each intent, `seen` the rows that were visited."""
-        self._tests = list(tests)
-        self.behaviors.fit(self._tests, labels, np.array(seen, dtype=np.int64))
+        self._goals = Goals(tests, len(self._vocabulary.atoms))
+        self.behaviors.fit(tests, labels, np.array(seen, dtype=np.int64))
         # Instances that were never seen have the probabilities of their behavior.
         self._types.estimate_unseen(self.behaviors.instances)
         self._groups = ExactlyOne.seen_in(
@@ -90,7 +90,7 @@ class Pursuit:
         self._imagine(0, (1 + _IMAGINED) * len(seen))
         matrix = self._matrix
         every = np.arange(len(matrix))
-        edges = self._edges(every, lambda state: matrix.row.get(state, UNKNOWN))
+        edges = self._edges(every)
         holds = self._holds(every)
         self._distance = expected_executions(edges, np.where(holds, 0.0, FARTHEST))
         self._rank_preferences(edges, holds, labels)
@@ -115,7 +115,7 @@ class Pursuit:
             return told
         steps, distances = [], []
         for extreme in Extreme:
-            edges = self._edges(every, lambda s: self._matrix.row.get(s, UNKNOWN), extreme)
+            edges = self._edges(every, extreme=extreme)
             distance = expected_executions(edges, np.where(holds, 0.0, FARTHEST))
             distances.append(distance[:, seen])
             steps.append(self._first_steps_of(edges, distance, holds, seen))
@@ -138,7 +138,7 @@ class Pursuit:
             far: Whether to imagine the states that lie beyond them, too; it takes longer.
         """
         known = self.step.shape[1]
-        if known >= len(self._matrix) or not self._tests:
+        if known >= len(self._matrix) or not len(self._goals):
             return
         if far:
             self._extend_far(known)
@@ -147,18 +147,14 @@ class Pursuit:
         planned: int = self._distance.shape[1]
         margin = StateMatrix(len(self._vocabulary.atoms))
 
-        def column(state: State) -> int:
-            row = self._matrix.row.get(state, planned)
-            if row < planned:
-                return row
+        def beyond(state: State) -> int:
             return planned + margin.add(state) if self._looks_like_those_seen(state) else UNKNOWN
 
         # Beyond the states that were planned for, only what is reached at once is near: whether
         # such a state was met or not makes no difference.
-        edges = self._edges(new, column)
-        reached = np.array([margin.holding_any(tests) for tests in self._tests])
-        beyond = np.where(reached, 0.0, FARTHEST)
-        distance = np.concatenate([self._distance, beyond], axis=1)
+        edges = self._edges(new, planned=planned, beyond=beyond)
+        reached = np.where(margin.holding_any(self._goals), 0.0, FARTHEST)
+        distance = np.concatenate([self._distance, reached], axis=1)
         self._append(*self._first_steps(edges, distance, self._holds(new), new))
 
     def _extend_far(self, known: int) -> None:
@@ -167,7 +163,7 @@ class Pursuit:
         self._imagine(known, len(matrix) + _IMAGINED_FAR * (len(matrix) - known), _MOST_PAIRS_FAR)
         new = np.arange(known, len(matrix))
         holds = self._holds(new)
-        edges = self._edges(new, lambda state: matrix.row.get(state, UNKNOWN))
+        edges = self._edges(new)
         planned = self._distance[:, :known]
         # Rows that were met since the last plan without one have no distance.
         missing = np.full((len(planned), known - planned.shape[1]), FARTHEST)
@@ -182,8 +178,7 @@ class Pursuit:
 
     def _holds(self, rows: Integers) -> Mask:
         """Return for each intent whether it holds in each of some rows."""
-        tests = [self._matrix.holding_any(tests, rows) for tests in self._tests]
-        return np.array(tests, dtype=bool).reshape(len(self._tests), len(rows))
+        return self._matrix.holding_any(self._goals, rows)
 
     def _imagine(self, begun: int, number: int, most_pairs: int = _MOST_PAIRS) -> None:
         """Add states that behaviors should lead to, as far as they look like those seen.
@@ -193,35 +188,71 @@ class Pursuit:
             number: About how many rows there may be in the end.
             most_pairs: How many pairs of a row and a capability there may be at most.
         """
-        matrix, types = self._matrix, self._types
-        most = min(number + _IMAGINED_AT_LEAST, begun + most_pairs // max(len(self._tests), 1))
+        matrix = self._matrix
+        most = min(number + _IMAGINED_AT_LEAST, begun + most_pairs // max(len(self._goals), 1))
         while begun < len(matrix) < most:
             rows = np.arange(begun, len(matrix))
             begun = len(matrix)
-            for number in sorted(self.behaviors.instances):
-                effects = sorted(types.effects[number])
-                for row in rows[self.behaviors.possible(number, rows)].tolist():
-                    for effect in effects:
-                        after = effect.apply(matrix.states[row])
-                        if len(matrix) < most and self._looks_like_those_seen(after):
-                            matrix.add(after)
+            numbers, places = self.behaviors.where_possible(rows)
+            order = np.lexsort((places, numbers))
+            at = rows[places[order]]
+            ends, outcomes, which = self._ends(
+                at, numbers[order], lambda n: sorted(self._types.effects[n])
+            )
+            for edge, place in np.argwhere(ends == UNKNOWN).tolist():
+                effects = outcomes[which[edge]]
+                if len(matrix) < most and place < len(effects):
+                    after = effects[place].apply(matrix.states[at[edge]])
+                    if self._looks_like_those_seen(after):
+                        matrix.add(after)
 
     def _looks_like_those_seen(self, state: State) -> bool:
         return all((state & group).bit_count() == 1 for group in self._groups)
 
+    def _ends(
+        self, rows: Integers, numbers: Integers, outcomes: Callable[[int], Iterable[Effect]]
+    ) -> tuple[Integers, list[list[Effect]], Integers]:
+        """Return the rows that the outcomes of a type lead to from each row; -1 if there is none.
+
+        And the outcomes of each type, and for each row the place of its type among them.
+        """
+        kinds, which = np.unique(numbers, return_inverse=True)
+        effects = [list(outcomes(number)) for number in kinds.tolist()]
+        lengths = np.array([len(own) for own in effects], dtype=np.int64)
+        first, every = np.cumsum(lengths) - lengths, [one for own in effects for one in own]
+        ends = np.full((len(rows), max(map(len, effects), default=1)), UNKNOWN)
+        for place in range(ends.shape[1]):
+            own = np.flatnonzero(lengths[which] > place)
+            ends[own, place] = self._matrix.rows_after(rows[own], every, first[which[own]] + place)
+        return ends, effects, which
+
     def _edges(
-        self, rows: Integers, column: Callable[[State], int], extreme: Extreme | None = None
+        self,
+        rows: Integers,
+        extreme: Extreme | None = None,
+        planned: int | None = None,
+        beyond: Callable[[State], int] = lambda _: UNKNOWN,
     ) -> Edges:
-        """List which behaviors are possible in which rows, and the columns they lead to."""
-        matrix, types = self._matrix, self._types
-        parts = []
-        for number in sorted(self.behaviors.instances):
-            odds = types.odds[number]
-            where = rows[self.behaviors.possible(number, rows, extreme)]
-            states = [matrix.states[row] for row in where.tolist()]
-            ends = [[column(effect.apply(state)) for state in states] for effect in odds]
-            parts.append((where, number, np.array(ends).T, np.array(list(odds.values()))))
-        return Edges.joined([part for part in parts if len(part[0])])
+        """List which behaviors are possible in which rows, and the columns they lead to.
+
+        `beyond` returns the columns of states that are none of the rows planned for. Edges that
+        lead to unknown states only are left out: no path by them is short enough.
+        """
+        states, odds = self._matrix.states, self._types.odds
+        numbers, places = self.behaviors.where_possible(rows, extreme)
+        at = rows[places]
+        ends, outcomes, which = self._ends(at, numbers, odds.__getitem__)
+        table = np.zeros((len(outcomes), ends.shape[1]))
+        for kind, number in enumerate(np.unique(numbers).tolist()):
+            table[kind, : len(odds[number])] = list(odds[number].values())
+        shares = table[which]
+        if planned is not None:
+            elsewhere = (shares > 0) & ((ends == UNKNOWN) | (ends >= planned))
+            for edge, place in np.argwhere(elsewhere).tolist():
+                effect = outcomes[which[edge]][place]
+                ends[edge, place] = beyond(effect.apply(states[at[edge]]))
+        known = ((ends != UNKNOWN) & (shares > 0)).any(axis=1)
+        return Edges(at[known], numbers[known], ends[known], shares[known])
 
     def _rank_preferences(self, edges: Edges, holds: Mask, labels: Labels) -> None:
         """Learn which of several equally good behaviors comes first."""
@@ -260,7 +291,7 @@ class Pursuit:
         self, edges: Edges, distance: Floats, holds: Mask, rows: Integers
     ) -> tuple[Integers, Floats]:
         """Return the type of the first step from consecutive rows, and how far it is preferred."""
-        steps = np.full((len(self._tests), len(rows)), NOTHING)
+        steps = np.full((len(self._goals), len(rows)), NOTHING)
         shares = np.ones(steps.shape)
         rank = np.append(self._rank, np.full(len(self._types) - len(self._rank), 1.0))
         if not len(edges):

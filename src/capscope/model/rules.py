@@ -33,6 +33,7 @@ import numpy as np
 
 from capscope.logic import Effect, State
 from capscope.logic.shortest_condition import bit_matrix
+from capscope.model.trees import grow
 from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.stats.beta import credible_interval
 from capscope.stats.betting import evidence_of_splits
@@ -224,37 +225,10 @@ def classify(states: Sequence[State], classes: Sequence[Sequence[State]], width:
     if not examples:
         return [0] * len(states)
     label = np.repeat(np.arange(len(classes)), [len(members) for members in classes])
-    members = np.eye(len(classes))[label]
-    known, asked = bit_matrix(examples, width), bit_matrix(states, width)
-    answer = np.zeros(len(states), dtype=np.int64)
-    open_nodes = [(np.arange(len(examples)), np.arange(len(states)))]
-    while open_nodes:
-        inside, questions = open_nodes.pop()
-        total = members[inside].sum(axis=0)
-        if len(questions) == 0:
-            continue
-        if np.count_nonzero(total) == 1:
-            answer[questions] = total.argmax()
-            continue
-        atom = int(_purity(known[inside], members[inside], total).argmax())
-        for value in (False, True):
-            open_nodes.append(
-                (inside[known[inside, atom] == value], questions[asked[questions, atom] == value])
-            )
-    return answer.tolist()
-
-
-def _purity(bits: Mask, members: Floats, total: Floats) -> Floats:
-    """Return for each atom the log likelihood of the classes, given on which side they are."""
-    true = bits.T.astype(np.float64) @ members
-    false = total - true
-    purity = np.zeros(len(true))
-    for side in (true, false):
-        size = side.sum(axis=1)
-        purity += (side * np.log(np.maximum(side, 1))).sum(axis=1)
-        purity -= size * np.log(np.maximum(size, 1))
-    constant = (true.sum(axis=1) == 0) | (false.sum(axis=1) == 0)
-    return np.where(constant, -np.inf, purity)
+    tree = grow(bit_matrix(examples, width).astype(np.uint8), label, len(classes))
+    at = tree.leaves(bit_matrix(states, width).astype(np.uint8))
+    answer: list[int] = tree.counts[at].argmax(axis=1).tolist()
+    return answer
 
 
 def leaves(bits: Mask, counts: Integers, rate: float) -> list[Integers]:

@@ -43,23 +43,6 @@ class Edges:
         self.begins: Integers = np.flatnonzero(np.diff(self.row, prepend=-1))
         self.lengths = np.diff(np.append(self.begins, len(row)))
 
-    @classmethod
-    def joined(cls, parts: list[tuple[Integers, int, Integers, Floats]]) -> Edges:
-        """Make edges from parts of one type each: rows, the type, the ends of each row, odds."""
-        most = max((len(odds) for *_, odds in parts), default=1)
-        total = sum(len(rows) for rows, *_ in parts)
-        end = np.zeros((total, most), dtype=np.int64)
-        shares = np.zeros((total, most))
-        begin = 0
-        for rows, _, ends, odds in parts:
-            own = slice(begin, begin + len(rows))
-            end[own, : len(odds)], shares[own, : len(odds)] = ends, odds
-            begin += len(rows)
-        none = np.zeros(0, dtype=np.int64)
-        row = np.concatenate([none, *(rows for rows, *_ in parts)])
-        type = np.repeat([number for _, number, _, _ in parts], [len(p[0]) for p in parts])
-        return cls(row, type.astype(np.int64), end, shares)
-
     def __len__(self) -> int:
         return len(self.row)
 

@@ -17,7 +17,6 @@ from functools import reduce
 from operator import and_
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capscope.errors import CapscopeError
 from capscope.journal.execution_table import Transition
@@ -33,7 +32,7 @@ from capscope.logic import (
 from capscope.logic.condition import is_pattern, matching
 from capscope.logic.vocabulary import nearest
 from capscope.model.rules import Rule, fit_rules
-from capscope.stats.arrays import Integers, Mask
+from capscope.stats.arrays import Bits, Integers, Mask
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
 
@@ -332,7 +331,25 @@ def constant_atoms(states: Collection[State]) -> State:
     return reduce(and_, states) if len(states) > 1 else 0
 
 
-Bits = NDArray[np.uint8]
+_HASHES = 12  # seeds the hashes of atoms
+
+
+class Goals:
+    """Disjunctions of conjunctions of literals, to be tested in many states at once."""
+
+    def __init__(self, tests: Sequence[Sequence[LiteralTest]], width: int) -> None:
+        """Take the conjunctions of each goal."""
+        unpacked = StateMatrix(width).unpack
+        every = [test for own in tests for test in own]
+        masks = np.array([[unpacked(mask) for mask in test] for test in every], dtype=np.float32)
+        self.required, self.forbidden = masks.reshape(len(every), 2, width).transpose(1, 0, 2)
+        self.literals = self.required.sum(axis=1, keepdims=True)
+        """How many of the required atoms hold, less the forbidden ones, if a conjunction holds."""
+        self.begins = np.cumsum([0, *map(len, tests)])[:-1]
+        """The first conjunction of each goal."""
+
+    def __len__(self) -> int:
+        return len(self.begins)
 
 
 class StateMatrix:
@@ -346,6 +363,12 @@ class StateMatrix:
         self._width = width
         self._bytes = max((width + 7) // 8, 1)
         self._rows: Bits = np.zeros((64, width), dtype=np.uint8)
+        # The hash of a state is the exclusive or of those of its atoms (Zobrist); 0 stands last.
+        random = np.random.default_rng(_HASHES).integers(1 << 64, size=width, dtype=np.uint64)
+        self._atom_hashes = np.append(random, np.uint64(0))
+        self._hashes = self._sorted = np.zeros(0, dtype=np.uint64)
+        self._order: Integers = np.zeros(0, dtype=np.int64)
+        self._changes: dict[Effect, tuple[list[int], list[int]]] = {}
 
     def __len__(self) -> int:
         return len(self.states)
@@ -373,6 +396,43 @@ class StateMatrix:
             self._rows[row] = self.unpack(state)
         return row
 
+    def rows_after(self, rows: Integers, effects: Sequence[Effect], which: Integers) -> Integers:
+        """Return the row of the state after an effect in each row; -1 if it has none.
+
+        Args:
+            rows: Where the effects happen.
+            effects: Some effects.
+            which: For each row the place of its effect among them.
+
+        Returns:
+            For each row the one of the state after; by hashes, so that no state is made.
+        """
+        if len(self._hashes) < len(self):
+            new = np.where(self.bits[len(self._hashes) :], self._atom_hashes[:-1], np.uint64(0))
+            hashes = np.bitwise_xor.reduce(new, axis=1, initial=np.uint64(0))
+            self._hashes = np.concatenate([self._hashes, hashes])
+            self._order = np.argsort(self._hashes)
+            self._sorted = self._hashes[self._order]
+        changes = [self._change(effect) for effect in effects]
+        most = max((len(atoms) for atoms, _ in changes), default=0)
+        table = np.full((2, len(effects), most), -1)
+        for place, change in enumerate(changes):
+            table[:, place, : len(change[0])] = change
+        hashes = self._hashes[rows]
+        for atoms, values in table.transpose(2, 0, 1):
+            atom = atoms[which]
+            differs = self.bits[rows, atom] != values[which]
+            hashes ^= np.where(differs, self._atom_hashes[atom], np.uint64(0))
+        place = np.minimum(np.searchsorted(self._sorted, hashes), len(self) - 1)
+        return np.where(self._sorted[place] == hashes, self._order[place], -1)
+
+    def _change(self, effect: Effect) -> tuple[list[int], list[int]]:
+        """Return the atoms that an effect sets, and their values."""
+        if effect not in self._changes:
+            added, deleted = map(self._columns, (effect.adds, effect.deletes & ~effect.adds))
+            self._changes[effect] = added + deleted, [1] * len(added) + [0] * len(deleted)
+        return self._changes[effect]
+
     def unpack(self, state: State) -> Bits:
         """Return the atoms of a state as 0 and 1."""
         packed = np.frombuffer(state.to_bytes(self._bytes, "little"), dtype=np.uint8)
@@ -391,9 +451,11 @@ class StateMatrix:
             held &= ~self._part(forbidden, rows).any(axis=1)
         return held
 
-    def holding_any(self, tests: Iterable[LiteralTest], rows: Integers | None = None) -> Mask:
-        """Return, for each row, whether one of some conjunctions holds."""
-        return reduce(np.logical_or, (self.holding(*test, rows) for test in tests))
+    def holding_any(self, goals: Goals, rows: Integers | None = None) -> Mask:
+        """Return, for each goal and row, whether one of the conjunctions holds."""
+        bits = (self.bits if rows is None else self.bits[rows]).T.astype(np.float32)
+        held: Mask = goals.required @ bits - goals.forbidden @ bits == goals.literals
+        return np.logical_or.reduceat(held, goals.begins) if len(goals.begins) else held
 
     def _part(self, mask: int, rows: Integers | None) -> Bits:
         columns = self._columns(mask)

@@ -56,7 +56,7 @@ class TermSpace:
         """The terms, short ones first."""
         self.place = {term: i for i, term in enumerate(self.terms)}
         """The number of each term."""
-        self._columns: dict[Binding, list[list[list[int]]]] = {}
+        self._columns: dict[Binding, list[Integers]] = {}
 
     def _all(self) -> Iterator[Term]:
         several: list[Term] = []
@@ -92,14 +92,17 @@ class TermSpace:
             if len(set(binding)) == len(binding):
                 yield binding
 
-    def columns(self, term: int, binding: Binding) -> list[list[int]]:
-        """Return a term as alternatives: atoms, by number, that hold together."""
+    def columns(self, term: int, binding: Binding) -> Integers:
+        """Return a term as alternatives, one a row: atoms, by number, that hold together."""
         return self._all_columns(binding)[term]
 
-    def _all_columns(self, binding: Binding) -> list[list[list[int]]]:
+    def _all_columns(self, binding: Binding) -> list[Integers]:
         known = self._columns.get(binding)
         if known is None:
-            known = self._columns[binding] = [self._alternatives(t, binding) for t in self.terms]
+            known = self._columns[binding] = [
+                np.array(self._alternatives(t, binding), dtype=np.int64).reshape(-1, len(t.atoms))
+                for t in self.terms
+            ]
         return known
 
     def _alternatives(self, term: Term, binding: Binding) -> list[list[int]]:
@@ -130,24 +133,46 @@ class TermSpace:
             if atom in bit:
                 yield bit[atom].bit_length() - 1, others[0] if others else ""
 
-    def holding(self, matrix: StateMatrix, term: int, binding: Binding, rows: Integers) -> Mask:
-        """Return in which of some rows a term holds."""
-        held: Mask = np.zeros(len(rows), dtype=bool)
-        for together in self.columns(term, binding):
-            held |= matrix.bits[rows[:, None], together].all(axis=1)
-        return held
+    def plain(self, term: int) -> bool:
+        """Return whether a term is an atom about the variables alone."""
+        atoms = self.terms[term].atoms
+        return len(atoms) == 1 and all(v >= 0 for v in atoms[0][1])
 
-    def values(self, matrix: StateMatrix, binding: Binding, rows: Integers) -> Mask:
-        """Return whether each term holds in each row."""
-        values: Mask = np.zeros((len(rows), len(self.terms)), dtype=bool)
+    def values(
+        self,
+        matrix: StateMatrix,
+        binding: Binding,
+        rows: Integers,
+        terms: Sequence[int] | None = None,
+    ) -> Mask:
+        """Return whether each term, or each of some, holds in each row."""
+        known = self._all_columns(binding)
+        columns = known if terms is None else [known[term] for term in terms]
+        values: Mask = np.zeros((len(rows), len(columns)), dtype=bool)
         bits = matrix.bits[rows].astype(bool)
-        for place, alternatives in enumerate(self._all_columns(binding)):
-            for together in alternatives:
-                if len(together) == 1:
-                    values[:, place] |= bits[:, together[0]]
-                else:
-                    values[:, place] |= bits[:, together[0]] & bits[:, together[1]]
+        single = [place for place, atoms in enumerate(columns) if atoms.size == 1]
+        values[:, single] = bits[:, [columns[place].item() for place in single]]
+        for place, atoms in enumerate(columns):
+            if atoms.size > 1:
+                values[:, place] = bits[:, atoms].all(axis=2).any(axis=1)
         return values
+
+    def holding(
+        self,
+        matrix: StateMatrix,
+        term: int,
+        bindings: Sequence[Binding],
+        which: Integers,
+        rows: Integers,
+    ) -> Mask:
+        """Return whether a plain term holds in each row, for one of some bindings in each."""
+        present, place = np.unique(which, return_inverse=True)
+        columns = [self.columns(term, bindings[i]) for i in present.tolist()]
+        column = np.array([one.item() if one.size else -1 for one in columns], dtype=np.int64)[
+            place
+        ]
+        held: Mask = (matrix.bits[rows, column] > 0) & (column >= 0)
+        return held
 
 
 def _same(arguments: tuple[int, ...]) -> tuple[int, ...]:

@@ -215,12 +215,11 @@ def predicted_transitions(
     """
     number = {row: i for i, row in enumerate(rows.tolist())}
     pairs, times = np.unique(
-        np.stack([np.tile(np.arange(len(rows)), len(predicted)), predicted.ravel()]),
-        axis=1,
-        return_counts=True,
+        np.arange(len(rows)) * len(types) + predicted.reshape(-1, len(rows)), return_counts=True
     )
     begins, ends, shares = [], [], []
-    for place, type, count in zip(*pairs.tolist(), times.tolist(), strict=True):
+    for pair, count in zip(pairs.tolist(), times.tolist(), strict=True):
+        place, type = divmod(pair, len(types))
         state = matrix.states[int(rows[place])]
         for effect, odds in types.odds[type].items():
             end = number.get(matrix.row.get(effect.apply(state), -1))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capscope.model.state_graph import Bits
-from capscope.stats.arrays import Floats, Integers
+from capscope.stats.arrays import Bits, Floats, Integers
 
 _LEAF = -1
 _SMOOTHING = 0.5  # a leaf with n examples is believed with n / (n + this)
@@ -33,19 +32,25 @@ class Tree:
 
     def leaves(self, bits: Bits) -> Integers:
         """Return the leaf of each row."""
-        node = np.zeros(len(bits), dtype=np.int64)
-        inner = np.flatnonzero(self.feature[node] != _LEAF)
-        while len(inner):
-            at = node[inner]
-            node[inner] = self.child[at, bits[inner, self.feature[at]]]
-            inner = inner[self.feature[node[inner]] != _LEAF]
-        return node
+        rows = np.arange(len(bits))
+        return _descended(self.feature, self.child, np.zeros_like(rows), rows, bits)
 
-    def shares(self, bits: Bits) -> Floats:
-        """Return how much each class is believed for each row; a thin leaf leaves a rest."""
-        believed = self.counts / (self.counts.sum(axis=1, keepdims=True) + _SMOOTHING)
-        shares: Floats = believed[self.leaves(bits)]
-        return shares
+    def believed(self) -> Floats:
+        """Return how much each class is believed in each node; a thin leaf leaves a rest."""
+        believed: Floats = self.counts / (self.counts.sum(axis=1, keepdims=True) + _SMOOTHING)
+        return believed
+
+
+def _descended(
+    feature: Integers, child: Integers, node: Integers, rows: Integers, bits: Bits
+) -> Integers:
+    """Return the leaves below some nodes, each for one of the rows of bits."""
+    inner = np.flatnonzero(feature[node] != _LEAF)
+    while len(inner):
+        at = node[inner]
+        node[inner] = child[at, bits[rows[inner], feature[at]]]
+        inner = inner[feature[node[inner]] != _LEAF]
+    return node
 
 
 def grow(
@@ -92,13 +97,11 @@ def _best_feature(gains: Floats, random: np.random.Generator | None) -> int:
 def information_gains(ones: Floats, examples: Floats, counts: Floats) -> Floats:
     """Return, for each feature, how many nats the split saves over all examples of a node."""
     inside = examples.T @ ones
-    outside = counts[:, None] - inside
+    sides = np.stack([inside, counts[:, None] - inside])
+    kept = _x_log_x(sides).sum(axis=1) - _x_log_x(sides.sum(axis=1))
     whole = _x_log_x(counts).sum() - _x_log_x(counts.sum())
-    parts = sum(
-        _x_log_x(side).sum(axis=0) - _x_log_x(side.sum(axis=0)) for side in (inside, outside)
-    )
     # Rounded, so that the order in which examples are summed up decides nothing.
-    gains: Floats = np.round(parts - whole, 9)
+    gains: Floats = np.round(kept[0] + kept[1] - whole, 9)
     return gains
 
 
@@ -107,20 +110,31 @@ def _x_log_x(x: Floats) -> Floats:
     return product
 
 
-Committee = tuple[Tree, ...]
-"""Trees that were grown on the same examples."""
+class Committee:
+    """Trees that were grown on the same examples; a row goes down all of them at once."""
+
+    def __init__(self, *trees: Tree) -> None:
+        self.trees = trees
+        self._roots = np.cumsum([0, *(len(tree.feature) for tree in trees)])[:-1]
+        self._feature = np.concatenate([tree.feature for tree in trees])
+        self._child = np.concatenate(
+            [tree.child + root for tree, root in zip(trees, self._roots, strict=True)]
+        )
+        self._believed = np.concatenate([tree.believed() for tree in trees])
+
+    def shares(self, bits: Bits) -> Floats:
+        """Return the mean belief in each class for each row."""
+        number = len(self.trees)
+        nodes, rows = np.repeat(self._roots, len(bits)), np.tile(np.arange(len(bits)), number)
+        leaves = _descended(self._feature, self._child, nodes, rows, bits)
+        mean: Floats = self._believed[leaves.reshape(number, len(bits))].mean(axis=0)
+        return mean
 
 
 def grow_committee(bits: Bits, labels: Integers, classes: int, size: int, seed: int) -> Committee:
     """Grow a committee; if one class is all there is, its members cannot differ."""
     first = grow(bits, labels, classes)
     if len(first.feature) == 1:
-        return (first,)
+        return Committee(first)
     random = np.random.default_rng(seed)
-    return (first, *(grow(bits, labels, classes, random) for _ in range(size - 1)))
-
-
-def mean_shares(committee: Committee, bits: Bits) -> Floats:
-    """Return the mean belief in each class for each row."""
-    total: Floats = np.mean([tree.shares(bits) for tree in committee], axis=0)
-    return total
+    return Committee(first, *(grow(bits, labels, classes, random) for _ in range(size - 1)))

@@ -7,4 +7,5 @@ from numpy.typing import NDArray
 
 Integers: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Bits: TypeAlias = NDArray[np.uint8]
 Mask: TypeAlias = NDArray[np.bool_]

@@ -80,6 +80,7 @@ class Candidates:
         self._ones: list[Integers] = []  # for each capability: states tried in which an atom held
         self._times: list[int] = []
         self._together: list[Mask] = []  # pairs of atoms that held together in one of them
+        self._rated: list[Floats] = []  # novelty by row; NaN where it is not known
         self.refresh()
 
     def refresh(self) -> None:
@@ -134,7 +135,7 @@ class Candidates:
 
     def recount(self) -> None:
         """Count literals from the beginning: pairs were tried without a call of `observe`."""
-        self._ones, self._times, self._together = [], [], []
+        self._ones, self._times, self._together, self._rated = [], [], [], []
 
     @property
     def outdated(self) -> bool:
@@ -171,6 +172,7 @@ class Candidates:
             self._times.append(0)
             size = width if width <= _MOST_ATOMS else 0
             self._together.append(np.zeros((size, size), dtype=bool))
+            self._rated.append(np.zeros(0))
             for state, node in self._graph.nodes.items():
                 if node.pairs[len(self._ones) - 1] is not None:
                     self._count(len(self._ones) - 1, state)
@@ -180,21 +182,33 @@ class Candidates:
         bits = self._model.matrix.bits[self._model.matrix.row[state]]
         self._ones[capability] += bits
         self._times[capability] += 1
+        self._rated[capability] = np.zeros(0)
         if len(self._together[capability]):
             held = np.flatnonzero(bits)
             self._together[capability][np.ix_(held, held)] = True
 
     def _rate_novelty(self, capability: int) -> None:
-        bits = self._model.matrix.bits[self._rows]
+        """Rate the rows that were not rated since the capability was tried last."""
+        known = self._rated[capability]
+        if len(known) < len(self._model.matrix):
+            new = np.full(len(self._model.matrix) - len(known), np.nan)
+            known = self._rated[capability] = np.concatenate([known, new])
+        rows = self._rows[np.isnan(known[self._rows])]
+        if len(rows):
+            known[rows] = self._novelty_of(capability, rows)
+        self._novelty[capability] = known[self._rows]
+
+    def _novelty_of(self, capability: int, rows: Integers) -> Floats:
+        bits = self._model.matrix.bits[rows]
         ones, times = self._ones[capability], self._times[capability]
         rarest = np.where(bits, ones, times - ones).min(axis=1, initial=times)
-        novelty = 1.0 / (1.0 + rarest)
+        novelty: Floats = 1.0 / (1.0 + rarest)
         together = self._together[capability]
         if len(together):
             held = bits.astype(np.float32)
             new = np.einsum("sa,sa->s", held @ (~together).astype(np.float32), held)
             novelty = 0.5 * novelty + 0.5 * np.minimum(new / _MANY_NEW_PAIRS, 1.0)
-        self._novelty[capability] = novelty
+        return novelty
 
     def observe(
         self,
@@ -303,8 +317,11 @@ class Candidates:
         distance = self._distances.of
         states = [s for s in self._place if distance.get(s, farthest + 1) <= farthest]
         for state in sorted(states, key=lambda s: (distance[s], self._place[s])):
-            for capability, pair in enumerate(self._graph.nodes[state].pairs):
-                if pair is None and len(found) < most:
+            node = self._graph.nodes[state]
+            for capability, pair in enumerate(node.pairs if node.tried < len(node.pairs) else ()):
+                if len(found) == most:
+                    return found
+                if pair is None:
                     found.append(Candidate(state, capability, _FLOOR))
         return found
 

@@ -22,9 +22,8 @@ import numpy as np
 
 from capscope.logic import Condition, Effect, State, Term, Vocabulary
 from capscope.model import LearnedModel
-from capscope.model.state_graph import Bits
 from capscope.seeds import child_seed
-from capscope.stats.arrays import Floats, Integers, Mask
+from capscope.stats.arrays import Bits, Floats, Integers, Mask
 
 if TYPE_CHECKING:
     from capscope.problem.hazard import Hazard
