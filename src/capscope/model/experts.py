@@ -73,6 +73,7 @@ class Experts:
         self._grown_on: dict[int, Mapping[int, int]] = {}  # the labels
         self._scores: dict[object, Floats] = {}
         self._overall: Floats = np.zeros(3)
+        self._weights: dict[object, Floats] = {}  # until anything is scored
 
     def add(self, intent: Intent) -> None:
         """Add the next capability."""
@@ -80,12 +81,14 @@ class Experts:
         self._intents.append(intent)
         self._trees.append(None)
         key = self.families.of[-1].key
+        self._weights = {}
         self._scores.setdefault(key, self._lessons.scores.get(key, np.zeros(3)))
 
     def believe_as(self, other: Experts) -> None:
         """Believe each expert as far as others do of the same capabilities."""
         self._scores = {key: score.copy() for key, score in other._scores.items()}
         self._overall = other._overall.copy()
+        self._weights = {}
 
     def extend(self, *, far: bool = False) -> None:
         """Take in the rows that were added to the matrix; `far` as for `Pursuit.extend`."""
@@ -196,10 +199,12 @@ class Experts:
     def weights(self, capability: int) -> Floats:
         """Return how far each expert is believed for a capability."""
         key = self.families.of[capability].key
-        score = self._scores[key] + self._overall / max(len(self._scores), 1)
-        share = np.exp(np.maximum(score - score.max(), -30.0))
-        weights: Floats = np.round(share / share.sum(), _DIGITS)
-        return weights
+        known = self._weights.get(key)
+        if known is None:
+            score = self._scores[key] + self._overall / max(len(self._scores), 1)
+            share = np.exp(np.maximum(score - score.max(), -30.0))
+            known = self._weights[key] = np.round(share / share.sum(), _DIGITS)
+        return known
 
     def believed(
         self, capability: int, rows: Integers, *, by_rules: bool = False
@@ -275,3 +280,4 @@ class Experts:
         key = self.families.of[capability].key
         self._scores[key] = self._scores[key] * _FORGET ** len(rows) + charges
         self._overall = self._overall * _FORGET_ALL ** len(rows) + charges
+        self._weights = {}

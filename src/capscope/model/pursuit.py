@@ -11,11 +11,11 @@ Where optimist and pessimist expect different first steps, a question tells abou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from capscope.logic import Effect, ExactlyOne, State, Vocabulary
+from capscope.logic import ExactlyOne, State, Vocabulary
 from capscope.model.behaviors import Alternatives, Behaviors, Extreme, Form, Labels
 from capscope.model.lessons import Lessons
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
@@ -196,35 +196,17 @@ class Pursuit:
             numbers, places = self.behaviors.where_possible(rows)
             order = np.lexsort((places, numbers))
             at = rows[places[order]]
-            ends, outcomes, which = self._ends(
-                at, numbers[order], lambda n: sorted(self._types.effects[n])
+            ends, shares, effect_of = matrix.ends(
+                at, numbers[order], lambda n: dict.fromkeys(sorted(self._types.effects[n]), 1.0)
             )
-            for edge, place in np.argwhere(ends == UNKNOWN).tolist():
-                effects = outcomes[which[edge]]
-                if len(matrix) < most and place < len(effects):
-                    after = effects[place].apply(matrix.states[at[edge]])
+            for edge, place in np.argwhere((shares > 0) & (ends == UNKNOWN)).tolist():
+                if len(matrix) < most:
+                    after = effect_of(edge, place).apply(matrix.states[at[edge]])
                     if self._looks_like_those_seen(after):
                         matrix.add(after)
 
     def _looks_like_those_seen(self, state: State) -> bool:
         return all((state & group).bit_count() == 1 for group in self._groups)
-
-    def _ends(
-        self, rows: Integers, numbers: Integers, outcomes: Callable[[int], Iterable[Effect]]
-    ) -> tuple[Integers, list[list[Effect]], Integers]:
-        """Return the rows that the outcomes of a type lead to from each row; -1 if there is none.
-
-        And the outcomes of each type, and for each row the place of its type among them.
-        """
-        kinds, which = np.unique(numbers, return_inverse=True)
-        effects = [list(outcomes(number)) for number in kinds.tolist()]
-        lengths = np.array([len(own) for own in effects], dtype=np.int64)
-        first, every = np.cumsum(lengths) - lengths, [one for own in effects for one in own]
-        ends = np.full((len(rows), max(map(len, effects), default=1)), UNKNOWN)
-        for place in range(ends.shape[1]):
-            own = np.flatnonzero(lengths[which] > place)
-            ends[own, place] = self._matrix.rows_after(rows[own], every, first[which[own]] + place)
-        return ends, effects, which
 
     def _edges(
         self,
@@ -238,19 +220,14 @@ class Pursuit:
         `beyond` returns the columns of states that are none of the rows planned for. Edges that
         lead to unknown states only are left out: no path by them is short enough.
         """
-        states, odds = self._matrix.states, self._types.odds
         numbers, places = self.behaviors.where_possible(rows, extreme)
         at = rows[places]
-        ends, outcomes, which = self._ends(at, numbers, odds.__getitem__)
-        table = np.zeros((len(outcomes), ends.shape[1]))
-        for kind, number in enumerate(np.unique(numbers).tolist()):
-            table[kind, : len(odds[number])] = list(odds[number].values())
-        shares = table[which]
+        ends, shares, effect_of = self._matrix.ends(at, numbers, self._types.odds.__getitem__)
         if planned is not None:
             elsewhere = (shares > 0) & ((ends == UNKNOWN) | (ends >= planned))
             for edge, place in np.argwhere(elsewhere).tolist():
-                effect = outcomes[which[edge]][place]
-                ends[edge, place] = beyond(effect.apply(states[at[edge]]))
+                state = self._matrix.states[at[edge]]
+                ends[edge, place] = beyond(effect_of(edge, place).apply(state))
         known = ((ends != UNKNOWN) & (shares > 0)).any(axis=1)
         return Edges(at[known], numbers[known], ends[known], shares[known])
 

@@ -11,7 +11,7 @@ expression.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -32,7 +32,7 @@ from capscope.logic import (
 from capscope.logic.condition import is_pattern, matching
 from capscope.logic.vocabulary import nearest
 from capscope.model.rules import Rule, fit_rules
-from capscope.stats.arrays import Bits, Integers, Mask
+from capscope.stats.arrays import Bits, Floats, Integers, Mask
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
 
@@ -423,8 +423,37 @@ class StateMatrix:
             atom = atoms[which]
             differs = self.bits[rows, atom] != values[which]
             hashes ^= np.where(differs, self._atom_hashes[atom], np.uint64(0))
-        place = np.minimum(np.searchsorted(self._sorted, hashes), len(self) - 1)
-        return np.where(self._sorted[place] == hashes, self._order[place], -1)
+        nearest = np.minimum(np.searchsorted(self._sorted, hashes), len(self) - 1)
+        return np.where(self._sorted[nearest] == hashes, self._order[nearest], -1)
+
+    def ends(
+        self, rows: Integers, numbers: Integers, odds: Callable[[int], Mapping[Effect, float]]
+    ) -> tuple[Integers, Floats, Callable[[int, int], Effect]]:
+        """Return the rows that the outcomes of a type lead to, and their probabilities.
+
+        Args:
+            rows: Where the outcomes happen.
+            numbers: For each row the number of its type.
+            odds: Returns the outcomes of a type.
+
+        Returns:
+            For each row (first axis) and outcome the row of the state after, -1 if it has none, and
+            the probability, 0 if the type has fewer outcomes; and a function that returns the
+            effect, given both places.
+        """
+        kinds, which = np.unique(numbers, return_inverse=True)
+        known = [odds(number) for number in kinds.tolist()]
+        effects = [list(own) for own in known]
+        lengths = np.array([len(own) for own in effects], dtype=np.int64)
+        first, every = np.cumsum(lengths) - lengths, [one for own in effects for one in own]
+        table = np.zeros((len(known), lengths.max(initial=1)))
+        ends = np.full((len(rows), table.shape[1]), -1)
+        for kind, own in enumerate(known):
+            table[kind, : len(own)] = list(own.values())
+        for place in range(table.shape[1]):
+            some = np.flatnonzero(lengths[which] > place)
+            ends[some, place] = self.rows_after(rows[some], every, first[which[some]] + place)
+        return ends, table[which], lambda row, place: effects[which[row]][place]
 
     def _change(self, effect: Effect) -> tuple[list[int], list[int]]:
         """Return the atoms that an effect sets, and their values."""

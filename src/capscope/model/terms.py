@@ -154,7 +154,8 @@ class TermSpace:
         values[:, single] = bits[:, [columns[place].item() for place in single]]
         for place, atoms in enumerate(columns):
             if atoms.size > 1:
-                values[:, place] = bits[:, atoms].all(axis=2).any(axis=1)
+                together: Mask = bits[:, atoms].all(axis=2)
+                values[:, place] = together.any(axis=1)
         return values
 
     def holding(

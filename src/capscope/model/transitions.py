@@ -65,7 +65,11 @@ class Transitions:
     """Edges between numbered states; a request in a state follows each with a probability."""
 
     def __init__(
-        self, size: int, begins: Sequence[int], ends: Sequence[int], shares: Sequence[float]
+        self,
+        size: int,
+        begins: Sequence[int] | Integers,
+        ends: Sequence[int] | Integers,
+        shares: Sequence[float] | Floats,
     ) -> None:
         self.size = size
         self._begins: Integers = np.array(begins, dtype=np.int64)
@@ -213,21 +217,16 @@ def predicted_transitions(
         rows: The rows of the states to number, in this order.
         predicted: The type of each capability (first axis) in each of these states.
     """
-    number = {row: i for i, row in enumerate(rows.tolist())}
     pairs, times = np.unique(
         np.arange(len(rows)) * len(types) + predicted.reshape(-1, len(rows)), return_counts=True
     )
-    begins, ends, shares = [], [], []
-    for pair, count in zip(pairs.tolist(), times.tolist(), strict=True):
-        place, type = divmod(pair, len(types))
-        state = matrix.states[int(rows[place])]
-        for effect, odds in types.odds[type].items():
-            end = number.get(matrix.row.get(effect.apply(state), -1))
-            if end is not None:
-                begins.append(place)
-                ends.append(end)
-                shares.append(odds * count / len(predicted))
-    return Transitions(len(rows), begins, ends, shares)
+    begins, kinds = np.divmod(pairs, len(types))
+    ends, odds, _ = matrix.ends(rows[begins], kinds, types.odds.__getitem__)
+    place = np.full(len(matrix) + 1, -1)
+    place[rows] = np.arange(len(rows))
+    edge, outcome = np.nonzero(place[ends] >= 0)
+    shares = odds[edge, outcome] * times[edge] / max(len(predicted), 1)
+    return Transitions(len(rows), begins[edge], place[ends[edge, outcome]], shares)
 
 
 class DistancesFromStart:
