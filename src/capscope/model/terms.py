@@ -154,8 +154,7 @@ class TermSpace:
         values[:, single] = bits[:, [columns[place].item() for place in single]]
         for place, atoms in enumerate(columns):
             if atoms.size > 1:
-                together: Mask = bits[:, atoms].all(axis=2)
-                values[:, place] = together.any(axis=1)
+                values[:, place] = np.any(np.all(bits[:, atoms], axis=2), axis=1)
         return values
 
     def holding(
