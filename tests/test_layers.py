@@ -257,7 +257,11 @@ EXPERIMENT_HOMES = {
         "plado": [".benchmarks.pddl_steps"],
         "ray": [".benchmarks.killed_runs"],
         "rich": [".command"],
-        "support": [".benchmarks.honest_agents", ".benchmarks.killed_runs"],  # of the tests
+        "support": [  # of the tests
+            ".benchmarks.killed_runs",
+            ".benchmarks.what_is_said",
+            ".worlds.honest",
+        ],
         "typer": [".command"],
     }.items()
 }

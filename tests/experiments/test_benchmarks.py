@@ -24,16 +24,13 @@ from capscope_experiments.benchmarks import (
     gets_there,
     graph_updates,
     hidden_modes,
-    honest_agents,
     large_world,
     mail_assistant,
-    mail_findings,
     million_executions,
     minigrid_steps,
     pddl_steps,
     permuted_intents,
     planted_deviations,
-    planted_quirks,
     rate_bias,
     stated_doubts,
     surprise_rate,
@@ -304,13 +301,6 @@ def test_the_best_bet_on_matched_draws_has_less_power_if_some_have_no_counterpar
     assert sure == 1.0
 
 
-def test_a_bug_of_the_mail_assistant_is_the_first_finding_after_a_few_executions(monkeypatch):
-    monkeypatch.setitem(mail_findings.VERSIONS, "small", ("problem", 500))
-    lines = list(mail_findings.measure_all(1, ["small"]))
-    assert "attachment at rank 1, wrong mail at rank" in lines[0]
-    assert lines[1].startswith("small: both among the first 3 in ")
-
-
 def test_the_lower_block_of_a_tower_is_moved_in_fresh_executions(monkeypatch):
     monkeypatch.setattr(tower_findings, "EXECUTIONS", 60)
     monkeypatch.setattr(tower_findings, "FRESH", 10)
@@ -326,20 +316,6 @@ def test_the_lower_block_of_a_tower_is_moved_in_fresh_executions(monkeypatch):
     )
     rate, executions = tower_findings.fresh_rate(problem, run, towers, tower_findings.lifted(run))
     assert executions >= 10 and 0.1 < rate < 1
-
-
-def test_a_planted_quirk_is_found_and_a_clean_agent_has_none(monkeypatch):
-    monkeypatch.setattr(planted_quirks, "QUIRKS", {"stains the lamp": "side effect"})
-    monkeypatch.setattr(planted_quirks, "EXECUTIONS", 300)
-    found, clean, rates = planted_quirks.measure_all(1, 1, 1000)
-    assert found.startswith("stains the lamp (side effect): found in 1 of 1")
-    assert clean == "clean agents: findings in 0 of 1"
-    assert rates == "rates within their interval: 1 of 1"
-
-
-def test_sentences_about_honest_agents_are_true():
-    (line,) = honest_agents.measure_all(2, 120, ["levels"])
-    assert line.startswith("levels: a false sentence in 0 of 2 runs")
 
 
 def test_the_bias_of_rates_is_measured_against_the_truth():

@@ -1,7 +1,8 @@
 """Worlds for measuring how well a model generalizes, with exact truth.
 
 Planning problems are PPDDL files in `pddl/`: other instances of the domains that come with
-capscope, and domains made for this. Worlds in Python are functions of `tabulated.py`.
+capscope, and domains made for this. Worlds in Python are functions of `tabulated.py`. Agents whose
+bugs or honesty are known are in `files.py`, `mail.py`, `desk.py`, `habits.py` and `honest.py`.
 """
 
 import re

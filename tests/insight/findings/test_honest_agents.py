@@ -1,4 +1,4 @@
-"""Every sentence about agents that do their best is true; `honest_agents` measures many runs."""
+"""Every sentence about agents that do their best is true; `what_is_said` measures many runs."""
 
 from dataclasses import replace
 
