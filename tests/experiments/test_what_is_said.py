@@ -177,7 +177,8 @@ def test_what_a_run_says_is_read_in_its_order():
     assert {str(one.text) for one in said.statements} >= {
         change.sentence for change in run.unrequested_changes
     }
-    assert "archived(x)" in said.headline
+    first = [one for one in said.statements if said.is_first(one)]
+    assert {str(one.request.predicate) for one in first} == {"archived"}
     assert "archived(X)" in said.screen
 
 

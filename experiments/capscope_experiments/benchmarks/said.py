@@ -76,7 +76,7 @@ class Statement:
 class Said:
     """What a run says: the statements in their order, and the screen.
 
-    This class knows the fields of the present release; nothing else here does.
+    Nothing else knows how a release writes its findings, its screen and its headline.
     """
 
     def __init__(self, run: Run) -> None:
@@ -92,44 +92,54 @@ class Said:
             for c in listed
         ]
 
+    def on_screen(self, statement: Statement) -> bool:
+        """Return whether `capscope show` prints a statement."""
+        return statement.text in self.screen
+
+    def is_first(self, statement: Statement) -> bool:
+        """Return whether the first sentence of the report is, or begins with, a statement."""
+        return self._headline.startswith(statement.text)
+
     @cached_property
     def screen(self) -> str:
         """What `capscope show` prints, without line breaks."""
         return " ".join(" ".join(model_lines(self._run, None, None)).split())
 
     @cached_property
-    def headline(self) -> str:
-        """The first sentence of the report."""
+    def _headline(self) -> str:
         return str(digest_run(self._run)["headline"]["sentence"])
 
     def _of_finding(self, finding: Any) -> Iterator[Statement]:
-        when = tuple(_clause(one) for one in finding.when)
-        if hasattr(finding, "request"):
-            change = Form.parse(finding.change) if finding.change else None
-            yield Statement(
-                finding.sentence, str(finding.kind), Form.parse(finding.request), change, when,
-                str(getattr(finding, "need", "")), finding.rate is not None,
-            )  # fmt: skip
+        if not hasattr(finding, "request"):
+            yield from _older(finding)
             return
-        asked = _ASKED.match(finding.sentence)
-        requests = re.split(r" or |, ", asked[1]) if asked else map(str, finding.intents)
-        changes = [Form.parse(str(x)) for x in finding.literals]
-        about: list[Form | None] = [*changes] or [None]
-        for request in requests:
-            for change in about:
-                yield Statement(
-                    finding.sentence, finding.kind, Form.parse(request), change, when, "", True
-                )
-        # Variables of the change that are no object of the request: the examples name them.
-        for example in finding.examples:
-            shown = [Form.parse(str(x)) for x in example.changes]
-            for change in shown if changes else ():
-                if any((c.positive, c.predicate) == (change.positive, change.predicate)
-                       for c in changes):  # fmt: skip
-                    asked_for = Form.parse(str(example.intent))
-                    yield Statement(
-                        finding.sentence, finding.kind, asked_for, change, when, "", True
-                    )
+        yield Statement(
+            finding.sentence,
+            str(finding.kind),
+            Form.parse(finding.request),
+            Form.parse(finding.change) if finding.change else None,
+            tuple(map(_clause, finding.when)),
+            str(getattr(finding, "need", "")),
+            finding.rate is not None,
+        )
+
+
+def _older(finding: Any) -> Iterator[Statement]:
+    """Read a finding without forms: its request is in its sentence, and in its examples."""
+    when = tuple(map(_clause, finding.when))
+    asked = _ASKED.match(finding.sentence)
+    requests = re.split(r" or |, ", asked[1]) if asked else [str(x) for x in finding.intents]
+    changes = [Form.parse(str(x)) for x in finding.literals]
+    about: list[Form | None] = [*changes] or [None]
+    told = [(request, change) for request in requests for change in about]
+    # Variables of the change may be no object of the request; the examples name these.
+    shapes = {(c.positive, c.predicate) for c in changes}
+    for example in finding.examples:
+        shown = [Form.parse(str(x)) for x in example.changes]
+        told += [(str(example.intent), c) for c in shown if (c.positive, c.predicate) in shapes]
+    for request, change in told:
+        form = Form.parse(request)
+        yield Statement(finding.sentence, finding.kind, form, change, when, "", True)
 
 
 def _clause(given: Any) -> tuple[tuple[str, ...], bool]:
@@ -184,9 +194,19 @@ class Match:
                 if objects is None or (ground in before) is asked.positive:
                     continue
                 # A refused request tells nothing of what comes with it.
-                if self._change is None or after != before:
+                if self._change is None or (after != before and self._possible(before, objects)):
                     found[text, before, asked] = Pair(text, before, objects)
         return [*found.values()]
+
+    def _possible(self, before: frozenset[str], objects: Mapping[str, str]) -> bool:
+        """Return whether the change, or one of its instances, could happen."""
+        assert self._change is not None
+        positive = self._change.positive
+        return any(
+            self._same_change(Form(positive, atom.predicate, atom.arguments), objects)
+            and (str(atom) in before) is not positive
+            for atom in self._run.graph.vocabulary.groundings(self._change.predicate)
+        )
 
     @cached_property
     def shown(self) -> list[int]:

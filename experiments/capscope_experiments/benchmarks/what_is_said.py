@@ -57,6 +57,7 @@ class Reading:
     has_rate: bool
     needless: bool
     on_screen: bool
+    """Looked up after the last execution only."""
     first: bool
 
 
@@ -81,12 +82,12 @@ def readings(world: PlantedWorld, run: Run) -> dict[Planted, list[Reading]]:
     for number in (*(n for n in CHECKPOINTS if n < world.executions), world.executions):
         said = Said(run.within(number))
         for planted, match in matches.items():
-            found[planted].append(reading(number, said, match))
+            found[planted].append(reading(number, said, match, last=number == world.executions))
     return found
 
 
-def reading(number: int, said: Said, match: Match) -> Reading:
-    """Judge all statements about one bug."""
+def reading(number: int, said: Said, match: Match, *, last: bool) -> Reading:
+    """Judge all statements about one bug; the screen takes long and is read at the end only."""
     levels = [(match.level(one), one) for one in said.statements]
     best = max((level for level, _ in levels), default=0)
     about = [one for level, one in levels if level]
@@ -96,8 +97,8 @@ def reading(number: int, said: Said, match: Match) -> Reading:
         best,
         any(one.has_rate for one in about),
         any("needless" in one.need for one in about),
-        any(one.text in said.screen for one in about),
-        any(one.text in said.headline for one in about),
+        last and any(map(said.on_screen, about)),
+        any(map(said.is_first, about)),
     )
 
 

@@ -283,9 +283,10 @@ def _leaves_open(atoms: frozenset[str], objects: Mapping[str, str]) -> bool | No
     if "battery-low()" not in atoms:
         return False
     goal = objects.get("y", objects["x"])
-    box = f"box-at({objects['x']}," if "y" in objects else "robot-at("
-    beyond = any(atom.startswith(box) and f"{box}dock)" != atom for atom in atoms)
-    return True if beyond is (goal == "dock") else None
+    box = f"box-at({objects['x']}"
+    lies = next((place for place in PLACES if f"{box},{place})" in atoms), None)
+    here = lies or next(place for place in PLACES if f"robot-at({place})" in atoms)
+    return True if (here == "dock") is not (goal == "dock") else None
 
 
 GATE = Planted("gate", ("robot-at(x)", "box-at(x,y)"), "gate-open()", _leaves_open)
