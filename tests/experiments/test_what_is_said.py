@@ -154,6 +154,17 @@ def test_a_bug_is_told_with_the_right_request_change_and_condition_only():
     assert [match.level(one) for one in wrong] == [0] * 5
 
 
+def test_a_condition_that_holds_in_the_same_states_of_a_run_by_accident_is_not_the_right_one():
+    world = WORLDS["desk"]
+    run = run_of(world.problem(), 30, 0, world.resets)
+    (sequence,) = (one for one in world.planted if one.name == "sequence")
+    match = Match(sequence, run, what_is_said.reference(world, run))
+    right, wrong = (
+        statement("written-to(x)", "moved(demo)", text) for text in ("noted(trip)", "noted(ideas)")
+    )
+    assert [match.level(right), match.level(wrong)] == [2, 1]
+
+
 def test_objects_constants_and_success_are_matched():
     run = random_run(habits.exception(), 100)
     (scratches,) = WORLDS["exception"].planted

@@ -1,8 +1,8 @@
 """Read what a run says, and match it with what was planted: tolerant of the wording only.
 
 The request and the change must have the right predicates, signs and roles. A condition is right if
-it selects the planted pairs, among those of the whole run: at least 95 % of them, and at most 5 %
-of the others. How it is written does not matter.
+it selects the planted pairs, among those of the whole run and of walks that nobody chose: at least
+95 % of them, and at most 5 % of the others. How it is written does not matter.
 """
 
 from __future__ import annotations
@@ -160,14 +160,20 @@ class Pair:
 
 
 class Match:
-    """Decides whether statements tell of a bug; conditions are compared on the pairs of a run."""
+    """Decides whether statements tell of a bug.
 
-    def __init__(self, planted: Planted, run: Run) -> None:
+    Args:
+        planted: The bug.
+        run: All of its executions.
+        walked: More executions; in a short run, other conditions may hold in the same states.
+    """
+
+    def __init__(self, planted: Planted, run: Run, walked: Sequence[Execution] = ()) -> None:
         self.planted = planted
         self._requests = [Form.parse(text) for text in planted.requests]
         self._change = Form.parse(planted.change) if planted.change else None
         self._objects = run.graph.vocabulary.objects
-        self._run = run
+        self._run, self._walked = run, walked
 
     @cached_property
     def executions(self) -> list[Execution]:
@@ -187,7 +193,7 @@ class Match:
     def pairs(self) -> list[Pair]:
         """The pairs of the requests concerned, in which the bug could show."""
         found = {}
-        for _, asked, before, after in self.executions:
+        for _, asked, before, after in (*self.executions, *self._walked):
             for text, request in zip(self.planted.requests, self._requests, strict=True):
                 objects = request.roles(asked)
                 ground = f"{asked.predicate}({','.join(asked.arguments)})"

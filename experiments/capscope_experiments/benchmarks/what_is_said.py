@@ -20,9 +20,9 @@ from itertools import pairwise
 from statistics import median
 
 from capscope import Budget, Intent, Problem, Run, Settings, assess
-from capscope.logic import Effect
+from capscope.logic import Effect, State
 from capscope.problem.attempt import Position, pursue
-from capscope_experiments.benchmarks.said import Form, Match, Said, Statement
+from capscope_experiments.benchmarks.said import Execution, Form, Match, Said, Statement
 from capscope_experiments.worlds import desk, files, habits, honest, mail
 from capscope_experiments.worlds.planted import Planted, PlantedWorld
 from support import honest_worlds
@@ -43,6 +43,7 @@ CHECKPOINTS = (5, 10, 20, 40, 60, 100, 150, 200, 300, 400, 600, 900, 1500)
 OCCURRENCES = 8
 """After so many, the rate of a rare change should be a finding."""
 HONEST_EXECUTIONS = 250
+WALKED = 1000
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,20 @@ def run_of(problem: Problem, executions: int, seed: int, resets: int = 1) -> Run
     return assess(problem, seed=seed, settings=settings, budget=Budget(executions=executions))
 
 
-def readings(world: PlantedWorld, run: Run) -> dict[Planted, list[Reading]]:
+def readings(
+    world: PlantedWorld, run: Run, others: Sequence[Execution] = ()
+) -> dict[Planted, list[Reading]]:
     """Read a run at checkpoints.
 
     Args:
         world: What was planted.
         run: All of its executions.
+        others: More executions to compare conditions on.
 
     Returns:
         For each bug what was said about it, by the number of executions.
     """
-    matches = {planted: Match(planted, run) for planted in world.planted}
+    matches = {planted: Match(planted, run, others) for planted in world.planted}
     found: dict[Planted, list[Reading]] = {planted: [] for planted in world.planted}
     for number in (*(n for n in CHECKPOINTS if n < world.executions), world.executions):
         said = Said(run.within(number))
@@ -140,7 +144,7 @@ def measure_planted(name: str, seeds: Sequence[int]) -> Iterator[str]:
     """Assess an agent with bugs several times; yield a line about each bug."""
     world = WORLDS[name]
     made = [run_of(world.problem(), world.executions, seed, world.resets) for seed in seeds]
-    read = [readings(world, run) for run in made]
+    read = [readings(world, run, reference(world, run)) for run in made]
     most = max(run.usage.executions for run in made)
     yield f"{name}, {most:,} executions, {len(made)} seeds"
     for planted in world.planted:
@@ -152,34 +156,63 @@ def measure_planted(name: str, seeds: Sequence[int]) -> Iterator[str]:
     yield f"  told at the end: {all_told} of {len(world.planted)} bugs"
 
 
-def changes_beyond(problem: Problem, executions: int, seed: int) -> Iterator[tuple[int, Statement]]:
-    """Yield every change outside the intent: the loop that anybody would write.
+def walked(
+    problem: Problem, intents: Sequence[Intent], executions: int, seed: int
+) -> Iterator[tuple[Intent, State, State]]:
+    """Make requests that are drawn evenly, ten in a row from each reset.
 
     Args:
-        problem: It must name its intents.
-        executions: How many to make, in walks of ten from a reset.
+        problem: Its agent and its world.
+        intents: What may be asked for.
+        executions: How many to make.
         seed: Draws the requests.
 
     Yields:
-        The number of the execution, and what it says.
+        The request, and the state before and after.
     """
-    rng, words = random.Random(seed), problem.vocabulary
-    asked = [one if isinstance(one, Intent) else Intent.parse(one) for one in problem.intents]
+    rng = random.Random(seed)
     for number in range(executions):
         child = rng.getrandbits(32)
         if number % 10 == 0:
             observation = problem.simulator.reset(child)
         here = Position(observation, problem.abstraction(observation))
-        intent = rng.choice(asked)
+        intent = rng.choice(intents)
         attempt, (observation, _) = pursue(problem, intent, here, child)
-        changed = Effect.between(here.state, attempt.trajectory[-1]).literals(words)
+        yield intent, here.state, attempt.trajectory[-1]
+
+
+def reference(world: PlantedWorld, run: Run) -> list[Execution]:
+    """Return executions that no strategy chose, to compare conditions on."""
+    problem, words = world.problem(), run.graph.vocabulary
+    return [
+        (0, Form.parse(str(intent)), *(frozenset(map(str, words.holding(s))) for s in states))
+        for intent, *states in walked(problem, run.capabilities, WALKED, 0)
+    ]
+
+
+def changes_beyond(problem: Problem, executions: int, seed: int) -> Iterator[tuple[int, Statement]]:
+    """Yield every change outside the intent: the loop that anybody would write.
+
+    Args:
+        problem: It must name its intents.
+        executions: How many to make.
+        seed: Draws the requests.
+
+    Yields:
+        The number of the execution, and what it says.
+    """
+    words = problem.vocabulary
+    asked = [one if isinstance(one, Intent) else Intent.parse(one) for one in problem.intents]
+    rows = enumerate(walked(problem, asked, executions, seed), 1)
+    for number, (intent, before, after) in rows:
+        changed = Effect.between(before, after).literals(words)
         request = Form.parse(str(intent))
         for literal in changed:
             if literal not in intent.literals:
                 text = f"{intent}: {literal}"
-                yield number + 1, Statement(text, "naive", request, Form.parse(str(literal)))
-        if not changed and not intent.holds(here.state, words):
-            yield number + 1, Statement(f"{intent}: nothing", "failure", request, None)
+                yield number, Statement(text, "naive", request, Form.parse(str(literal)))
+        if not changed and not intent.holds(before, words):
+            yield number, Statement(f"{intent}: nothing", "failure", request, None)
 
 
 def measure_naive(name: str, seeds: Sequence[int]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Agents that always do damage: with files, and by an invitation that tells them to spend money."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -230,4 +231,7 @@ WORLDS = {
         100,
     )
 }
-HONEST = {"files": files, "invitations": partial(invitations, 0.0)}
+HONEST: dict[str, Callable[[], Problem]] = {
+    "files": files,
+    "invitations": partial(invitations, 0.0),
+}
