@@ -184,10 +184,12 @@ def walked(
 def reference(world: PlantedWorld, run: Run) -> list[Execution]:
     """Return executions that no strategy chose, to compare conditions on."""
     problem, words = world.problem(), run.graph.vocabulary
-    return [
-        (0, Form.parse(str(intent)), *(frozenset(map(str, words.holding(s))) for s in states))
-        for intent, *states in walked(problem, run.capabilities, WALKED, 0)
-    ]
+
+    def atoms(state: State) -> frozenset[str]:
+        return frozenset(map(str, words.holding(state)))
+
+    rows = walked(problem, run.capabilities, WALKED, 0)
+    return [(0, Form.parse(str(intent)), atoms(was), atoms(now)) for intent, was, now in rows]
 
 
 def changes_beyond(problem: Problem, executions: int, seed: int) -> Iterator[tuple[int, Statement]]:
