@@ -8,8 +8,8 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.adapters.llm.client import close_shared_clients
 from capscope.export import FORMATS
-from capscope.insight.findings import FINDING_KINDS, find_findings
-from capscope.insight.findings.failures import pair_endings
+from capscope.insight.earlier_findings import FINDING_KINDS, find_findings
+from capscope.insight.earlier_findings.failures import pair_endings
 from capscope.logic import Intent
 from capscope.problem import Ending, Position
 from capscope.problem.attempt import pursue

@@ -1,5 +1,5 @@
 from capscope import Budget, assess
-from capscope.insight.findings import find_findings
+from capscope.insight.earlier_findings import find_findings
 from capscope.logic import Effect
 from capscope.report.text import example_text, finding_lines
 from support.quirky_worlds import LAMPS, lights_another, problem

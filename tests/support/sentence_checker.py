@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from unittest import mock
 
 from capscope.insight.changes import headline
-from capscope.insight.findings import case
-from capscope.insight.findings import families as families
+from capscope.insight.earlier_findings import case
+from capscope.insight.earlier_findings import families as families
 from capscope.logic import Atom, Literal
 from capscope.problem.attempt import Ending
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from capscope import Budget, Intent, Predicate, Settings, Vocabulary, assess, load
-from capscope.insight.findings import FINDING_KINDS, find_findings
+from capscope.insight.earlier_findings import FINDING_KINDS, find_findings
 from capscope.journal.execution_table import Transition
 from capscope.logic import State
 from capscope.model import StateGraph

@@ -14,7 +14,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from capscope import Atom, Budget, Intent, Problem, Run, State, assess
-from capscope.insight.findings.finding import Finding, Pairs
+from capscope.insight.earlier_findings.finding import Finding, Pairs
 from capscope.problem.attempt import Position, observed_state, pursue
 from capscope.problems import load_problem
 from capscope_experiments.saved_runs import snapshots_of

@@ -16,8 +16,8 @@ from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
 from capscope.insight.changes import UnrequestedChange, groups_relied_on, unrequested_changes
 from capscope.insight.drift import Drift, find_drift
-from capscope.insight.findings import Finding, find_findings
-from capscope.insight.findings.failures import pair_endings
+from capscope.insight.earlier_findings import Finding, find_findings
+from capscope.insight.earlier_findings.failures import pair_endings
 from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences

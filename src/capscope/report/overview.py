@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from capscope.insight.changes import UnrequestedChange, proviso
-from capscope.insight.findings import Finding
+from capscope.insight.earlier_findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.rule_wording import model_lines as rules_lines

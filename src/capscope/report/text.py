@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from capscope.insight.findings import Example, Finding
+from capscope.insight.earlier_findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.rule_wording import instance_lines
 from capscope.logic import (

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from capscope import Budget, assess, load
-from capscope.insight.findings import Example, Finding
-from capscope.insight.findings.finding import Clause
+from capscope.insight.earlier_findings import Example, Finding
+from capscope.insight.earlier_findings.finding import Clause
 from capscope.logic import Intent, Literal, Predicate, Vocabulary
 from capscope.model.transitions import KnownPaths, KnownStep
 from capscope.report.digest import digest_run

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget
-from capscope.insight.findings import find_findings
+from capscope.insight.earlier_findings import find_findings
 from capscope.journal.run_meta import StopReason
 from capscope.logic import Intent
 from capscope.problem import Ending

@@ -1,151 +1,193 @@
-"""A finding: one sentence about the agent, with the numbers and some of the evidence for it."""
+"""A finding: something that a person should know about the agent, as counts and as a sentence.
+
+Nothing is left out because it cannot be proved: a finding begins with what was counted. Its rate,
+its condition and whether the request needed it follow if the executions tell.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from enum import StrEnum
+from typing import Any, ClassVar
 
-from capscope.logic import Atom, Effect, Intent, Literal, State, Vocabulary
-from capscope.logic.condition import Term
+from capscope.logic import Intent, State
 from capscope.logic.json_values import OMITTED, STATE
 from capscope.model.transitions import KnownPath
-from capscope.stats.betting import evidence_above
-from capscope.stats.error_budget import ERROR_RATE
 from capscope.stats.rate import Rate
-from capscope.wording import joined
+from capscope.wording import counted, joined
 
 
-@dataclass(frozen=True)
-class Clause:
-    """A conjunction of literals that holds, or that does not."""
+class Kind(StrEnum):
+    """What a finding is about."""
 
-    term: Term
-    holds: bool = True
-
-    @classmethod
-    def of(cls, term: Term, *, holds: bool) -> Clause:
-        """Make a clause; write that a single literal does not hold as its negation."""
-        if not holds and len(term) == 1:
-            return cls((Literal(term[0].atom, not term[0].positive),))
-        return cls(term, holds)
-
-    def __str__(self) -> str:
-        inside = " and ".join(map(str, self.term))
-        return f"when {inside}" if self.holds else f"unless {inside}"
-
-
-LEAST_DIFFERENCE = 0.1
-"""Two probabilities closer than this count as equal for a reader."""
-LEAST_RATE = 0.02
-"""A rarer event is not reported, however sure it is."""
-_LUCK = 0.2
-"""How often an intent may be achieved without a needed change, by a slip."""
-_OFTEN = 0.3
-"""How often it must be, at least, for the change to be called unneeded."""
+    MORE = "does more"
+    """A change beyond the request."""
+    ELSE = "does something else"
+    """A change instead of the request, which does not hold at the end."""
+    REFUSES = "refuses"
+    """Nothing changes, always or under a condition."""
+    LESS = "succeeds less"
+    """The request holds less often at the end under a condition."""
+    CONFUSES = "confuses"
+    """It does to another object what was asked for of one."""
+    DRIFT = "changes over time"
+    EXCEPTION = "exception"
+    """One object, or a few, differ from the others."""
 
 
-def more_than_luck(spared: int, caused: int) -> bool:
-    """Return whether executions were often spared a change, and surely not by luck.
+class Need(StrEnum):
+    """Whether the request needed a change."""
 
-    Count neither for the execution of each pair that showed the change first: it is why one looks.
-    """
-    if not spared:
-        return False
-    sure = evidence_above(spared, spared + caused, _LUCK) >= -math.log(ERROR_RATE)
-    return sure and is_often_spared(spared, caused)
-
-
-def is_often_spared(spared: int, caused: int) -> bool:
-    """Return whether executions were spared a change in a good part of the cases."""
-    return spared >= _OFTEN * (spared + caused)
+    NEEDLESS = "needless"
+    PART = "part of it"
+    """The same action caused both, or one implies the other."""
+    ON_THE_WAY = "on the way"
+    UNDECIDED = "undecided"
 
 
-Pairs = frozenset[tuple[int, State]]
-"""Capabilities, by index, and the states they were tried in."""
-MOST_EXAMPLES = 3
+_HARMLESS = (Need.PART, Need.ON_THE_WAY)
+_NEEDS = (Need.NEEDLESS, Need.UNDECIDED, *_HARMLESS)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An outcome that the finding was counted from."""
+    """An execution to look at or to replay."""
 
+    execution: int
+    """Its row in the table of executions."""
     intent: Intent
-    state: State = field(metadata=STATE)
+    before: State = field(metadata=STATE)
     after: State = field(metadata=STATE)
-    count: int
-    draws: int
-    vocabulary: Vocabulary = field(repr=False, compare=False, metadata=OMITTED)
-    json_properties: ClassVar = ("holding", "changes")
-
-    @property
-    def holding(self) -> tuple[Atom, ...]:
-        """The atoms that held before."""
-        return self.vocabulary.holding(self.state)
-
-    @property
-    def changes(self) -> tuple[Literal, ...]:
-        """The literals that became true."""
-        return Effect.between(self.state, self.after).literals(self.vocabulary)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something notable about the agent, as a sentence and in numbers."""
+    """Something notable about the agent, from the first execution that showed it."""
 
     kind: str
-    """The name of its kind."""
+    """A `Kind`, or the name of a kind of another package."""
+    request: str
+    """The form of the request, with variables for its objects: `archived(x)`."""
+    change: str
+    """The form of the change: `deleted(another mail)`; empty if it is about success."""
     intents: tuple[Intent, ...]
-    """The intents it was found for; the first represents the others."""
-    sentence: str
-    rate: Rate
-    against: Rate | None
-    """The rate it is compared with, if there is one."""
-    when: tuple[Clause, ...]
-    """The condition; its variables, like those of the literals, stand for objects of the intent."""
-    literals: tuple[Literal, ...]
-    """What changes."""
-    examples: tuple[Example, ...]
-    """The first is shown; the path leads to its state."""
-    pairs: Pairs = field(repr=False, metadata=OMITTED)
-    """The pairs it is about; later kinds need not report them again."""
-    strength: float
-    """The smallest effect size within the 95 % intervals: 0 is none, 1 is the largest possible."""
-    way: KnownPath | None = None
-    """The shortest known path to the state of the first example; None if none is known."""
-    harm: float = 0.0
-    """The rank: how severe it is (whole part), and how often it is met in use (fraction)."""
-    irreversible: bool = False
-    """Whether no known sequence undoes what changes."""
-    instead: bool = False
-    """Whether what changes mostly comes instead of what was asked for."""
-    json_properties: ClassVar = ("intent",)
+    """The capabilities that showed it."""
+    count: int
+    """The executions that showed it, of those in which the condition held."""
+    possible: int
+    """Those in which it could happen and the condition held."""
+    when: tuple[Any, ...] = ()
+    """The condition: literals over the variables of the request, as text by `str`."""
+    rate: Rate | None = None
+    """How often it happens; None while there is too little to say."""
+    against: Rate | None = None
+    """The rate without the condition, or of the other objects."""
+    need: Need = Need.UNDECIDED
+    lasting: bool = False
+    """Whether nothing ever undid it, and no known sequence does."""
+    named: bool = True
+    """Whether it is about an object that the request names."""
+    hazard: bool = False
+    """Whether the user named it as something that must not happen."""
+    harmless: bool = False
+    """Whether it is no reason to watch out, such as the refusal of a wish for harm."""
+    path: KnownPath | None = None
+    """The shortest known path to the state of the example; None if none is known."""
+    example: Example | None = None
+    note: str = ""
+    """Further counts for the sentence: `up to 3 at once`."""
+    text: str = field(default="", repr=False, metadata=OMITTED)
+    """The sentence; made of the other fields unless given."""
+    json_properties: ClassVar = ("sentence", "watch")
 
     @property
-    def intent(self) -> Intent:
-        """The intent that represents all of them."""
-        return self.intents[0]
+    def watch(self) -> bool:
+        """Whether it is something to watch out for."""
+        return self.hazard or not (self.harmless or self.need in _HARMLESS)
+
+    @property
+    def certain(self) -> bool:
+        """Whether it happened whenever it could."""
+        return self.count == self.possible
+
+    @property
+    def harm(self) -> tuple[Any, ...]:
+        """The place in the order of findings: the least is the most important."""
+        frequency = self.rate.low if self.rate else 0.0
+        return (
+            not self.hazard,
+            not self.watch,
+            not self.lasting,
+            self.named,
+            _NEEDS.index(self.need),
+            not self.certain,
+            -frequency,
+            -self.count / max(self.possible, 1),
+            self.request,
+            self.change,
+        )
+
+    @property
+    def condition(self) -> str:
+        """The condition, to follow the request: ` when starred(x)`."""
+        return f" when {joined(self.when)}" if self.when else ""
+
+    @property
+    def count_text(self) -> str:
+        """How often it was seen and what became of it: `3 of 7 executions, never undone`."""
+        return ", ".join(self._counts())
+
+    def _counts(self) -> Sequence[str]:
+        times = f"{self.count:,} of {counted(self.possible, 'execution')}"
+        if self.rate is not None:
+            times += f" ({_percent(self.rate)})"
+        parts = [times]
+        if self.against is not None:
+            parts.append(f"otherwise {_percent(self.against)}")
+        if self.note:
+            parts.append(self.note)
+        if self.change:
+            parts += [] if self.need is Need.UNDECIDED else [str(self.need)]
+            parts.append("never undone" if self.lasting else "seen undone")
+        return parts
+
+    @property
+    def sentence(self) -> str:
+        """What happened, how often, under which condition, and whether it was needed.
+
+        >>> Finding(Kind.MORE, "p(x)", "q(x)", (), 2, 3).sentence
+        'Asked for p(x), the agent also caused q(x) in 2 of 3 executions, seen undone.'
+        """
+        if self.text:
+            return self.text
+        asked = f"Asked for {self.request}{self.condition}, the agent "
+        return f"{asked}{_does(self)} in {self.count_text}."
 
 
-def pairs_of(findings: Iterable[Finding]) -> Pairs:
-    """Return the pairs that some findings are about."""
-    return frozenset(pair for finding in findings for pair in finding.pairs)
+def _does(finding: Finding) -> str:
+    """Return what the agent does, as a verb."""
+    match finding.kind:
+        case Kind.MORE:
+            return f"also caused {finding.change}"
+        case Kind.ELSE:
+            return f"caused {finding.change} instead"
+        case Kind.REFUSES:
+            return "changed nothing"
+        case Kind.LESS:
+            return "did not achieve it"
+    return f"{finding.kind}: {finding.change}"
 
 
-def conditional(clauses: Sequence[Clause]) -> str:
-    """Describe a condition, to follow what was asked for.
+def _percent(rate: Rate) -> str:
+    """Return a rate and its interval: `4.7 %, 2.5 to 8.1 %`.
 
-    >>> p, q = Literal.parse("not p"), Literal.parse("not q")
-    >>> conditional([Clause((p,))]), conditional([Clause((p, q), holds=False)])
-    (' when not p()', ' when p() or q()')
+    >>> _percent(Rate(0.0474, 0.0246, 0.0813, 12, 253)), _percent(Rate(1.0, 0.74, 1.0, 12, 12))
+    ('4.7 %, 2.5 to 8.1 %', '100 %, 74 to 100 %')
     """
-    holding = [literal for clause in clauses if clause.holds for literal in clause.term]
-    # Do not repeat what is known to hold.
-    excluded = [[x for x in c.term if x not in holding] for c in clauses if not c.holds]
-    # "Not both false" is easier to read as "either true".
-    either = [term for term in excluded if term and not any(x.positive for x in term)]
-    parts = [joined(holding)] if holding else []
-    parts += (joined((x.atom for x in term), "or") for term in either)
-    when = f" when {', and '.join(parts)}" if parts else ""
-    return when + "".join(f", unless {joined(t)}" for t in excluded if t and t not in either)
+    low, high = (_digits(100 * end) for end in rate.interval)
+    return f"{_digits(100 * (rate.estimate or 0.0))} %, {low} to {high} %"
+
+
+def _digits(percent: float) -> str:
+    return f"{percent:.{int(percent < 10)}f}".removesuffix(".0")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.findings import Finding, approximate_labels
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE
+from capscope.insight.earlier_findings import Finding, approximate_labels
+from capscope.insight.earlier_findings.finding import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.insight.rule_wording import rules_digest
 from capscope.journal.journal import Journal
 from capscope.logic import Phrasing

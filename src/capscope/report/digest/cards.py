@@ -9,7 +9,7 @@ from itertools import takewhile
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.findings import Example, Finding
+from capscope.insight.earlier_findings import Example, Finding
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_details, hazard_headline
 from capscope.logic import Effect, ExactlyOne, Intent, Literal, State, Vocabulary

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from capscope.insight.agent_failures import agent_failure_text
-from capscope.insight.findings import Finding
+from capscope.insight.earlier_findings import Finding
 from capscope.insight.hazards.wording import confidence_note, hazard_headline
 from capscope.journal.run_meta import RunIdentity, StopKind
 from capscope.logic import Intent, State

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, Clause
-from capscope.insight.findings.splits import EventCounts
+from capscope.insight.earlier_findings.finding import LEAST_DIFFERENCE, Clause
+from capscope.insight.earlier_findings.splits import EventCounts
 from capscope.logic import Atom, Effect, Intent, Literal, State
 from capscope.logic.footprint import variable_names
 from capscope.stats.betting import evidence_of_difference
@@ -26,7 +26,7 @@ from capscope.stats.error_budget import Share
 from capscope.wording import first_few, joined
 
 if TYPE_CHECKING:
-    from capscope.insight.findings.context import FindingContext
+    from capscope.insight.earlier_findings.context import FindingContext
 
 _DISAGREEMENT = np.log(20)
 MOST_NAMED = 4

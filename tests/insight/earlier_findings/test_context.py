@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from capscope.insight.findings.context import DISCOUNT, FindingContext
+from capscope.insight.earlier_findings.context import DISCOUNT, FindingContext
 from capscope.journal.execution_table import Transition
 from support.tiny_models import INTENTS, WORDS, learned, random_models
 

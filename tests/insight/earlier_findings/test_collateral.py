@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from capscope.insight.findings import find_findings
+from capscope.insight.earlier_findings import find_findings
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 

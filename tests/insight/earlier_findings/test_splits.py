@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from capscope import Vocabulary
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, Clause
-from capscope.insight.findings.splits import EventCounts, best_split, narrow_down
+from capscope.insight.earlier_findings.finding import LEAST_DIFFERENCE, Clause
+from capscope.insight.earlier_findings.splits import EventCounts, best_split, narrow_down
 from capscope.logic import Literal
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.betting import evidence_of_difference

@@ -26,11 +26,28 @@ from functools import cache, partial
 
 import numpy as np
 
-from capscope.insight.findings.case import Case, answered, frequent, merged
-from capscope.insight.findings.context import Breakdown, FindingContext, FindingKind, PairEndings
-from capscope.insight.findings.families import Family, Rows, Thresholds, Topic, agree, families
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Finding, pairs_of
-from capscope.insight.findings.splits import EventCounts, best_split
+from capscope.insight.earlier_findings.case import Case, answered, frequent, merged
+from capscope.insight.earlier_findings.context import (
+    Breakdown,
+    FindingContext,
+    FindingKind,
+    PairEndings,
+)
+from capscope.insight.earlier_findings.families import (
+    Family,
+    Rows,
+    Thresholds,
+    Topic,
+    agree,
+    families,
+)
+from capscope.insight.earlier_findings.finding import (
+    LEAST_DIFFERENCE,
+    LEAST_RATE,
+    Finding,
+    pairs_of,
+)
+from capscope.insight.earlier_findings.splits import EventCounts, best_split
 from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable
 from capscope.logic import Effect, Intent, State, Vocabulary

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause
+from capscope.insight.earlier_findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause
 from capscope.logic import Atom, Literal, State
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.betting import evidence_above

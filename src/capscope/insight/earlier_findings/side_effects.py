@@ -29,10 +29,10 @@ from functools import partial
 
 import numpy as np
 
-from capscope.insight.findings.case import Case, answered, frequent, merged
-from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.failures import leads_reliably
-from capscope.insight.findings.families import (
+from capscope.insight.earlier_findings.case import Case, answered, frequent, merged
+from capscope.insight.earlier_findings.context import FindingContext, FindingKind
+from capscope.insight.earlier_findings.failures import leads_reliably
+from capscope.insight.earlier_findings.families import (
     Family,
     Instance,
     Rows,
@@ -42,8 +42,8 @@ from capscope.insight.findings.families import (
     ground_clauses,
     negates,
 )
-from capscope.insight.findings.finding import LEAST_RATE, Clause, Finding, more_than_luck
-from capscope.insight.findings.splits import EventCounts
+from capscope.insight.earlier_findings.finding import LEAST_RATE, Clause, Finding, more_than_luck
+from capscope.insight.earlier_findings.splits import EventCounts
 from capscope.logic import Effect, Intent, Literal, State
 from capscope.stats.error_budget import Share
 from capscope.wording import joined

@@ -3,8 +3,8 @@ from collections import Counter
 
 import pytest
 
-from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.failures import (
+from capscope.insight.earlier_findings.context import FindingContext
+from capscope.insight.earlier_findings.failures import (
     achieved_by_others,
     failure_rows,
     find_drops,

@@ -25,18 +25,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from capscope.insight.findings.case import Case
-from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.failures import fair_states
-from capscope.insight.findings.families import Family, Instance, Topic
-from capscope.insight.findings.finding import (
+from capscope.insight.earlier_findings.case import Case
+from capscope.insight.earlier_findings.context import FindingContext, FindingKind
+from capscope.insight.earlier_findings.failures import fair_states
+from capscope.insight.earlier_findings.families import Family, Instance, Topic
+from capscope.insight.earlier_findings.finding import (
     LEAST_RATE,
     Clause,
     Finding,
     is_often_spared,
     more_than_luck,
 )
-from capscope.insight.findings.splits import EventCounts
+from capscope.insight.earlier_findings.splits import EventCounts
 from capscope.logic import Atom, Effect, Literal, State
 from capscope.logic.footprint import Footprint, Shape
 from capscope.stats.betting import evidence_above, log_p_value

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.side_effects import (
+from capscope.insight.earlier_findings.context import FindingContext
+from capscope.insight.earlier_findings.side_effects import (
     caused_literals,
     find_side_effects,
     spared_in,

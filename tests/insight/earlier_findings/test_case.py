@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from capscope.insight.findings.case import shortened
-from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.families import Family, Instance, Topic, overlap
-from capscope.insight.findings.finding import Clause
-from capscope.insight.findings.splits import EventCounts
+from capscope.insight.earlier_findings.case import shortened
+from capscope.insight.earlier_findings.context import FindingContext
+from capscope.insight.earlier_findings.families import Family, Instance, Topic, overlap
+from capscope.insight.earlier_findings.finding import Clause
+from capscope.insight.earlier_findings.splits import EventCounts
 from capscope.journal.execution_table import Transition
 from capscope.logic import Atom, Literal
 from support.tiny_models import learned

@@ -7,7 +7,12 @@ import pytest
 
 from capscope.errors import CapscopeError
 from capscope.insight.drift import Drift
-from capscope.insight.findings import FINDING_KINDS, FindingKind, approximate_labels, find_findings
+from capscope.insight.earlier_findings import (
+    FINDING_KINDS,
+    FindingKind,
+    approximate_labels,
+    find_findings,
+)
 from capscope.journal.execution_table import Transition
 from capscope.logic import Atom, Intent, Predicate, Vocabulary
 from capscope.model import StateGraph

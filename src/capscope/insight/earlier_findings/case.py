@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.families import (
+from capscope.insight.earlier_findings.context import FindingContext
+from capscope.insight.earlier_findings.families import (
     MOST_NAMED,
     Family,
     Instance,
@@ -21,8 +21,14 @@ from capscope.insight.findings.families import (
     ground_clauses,
     overlap,
 )
-from capscope.insight.findings.finding import MOST_EXAMPLES, Clause, Finding, Pairs, conditional
-from capscope.insight.findings.splits import EventCounts, narrow_down
+from capscope.insight.earlier_findings.finding import (
+    MOST_EXAMPLES,
+    Clause,
+    Finding,
+    Pairs,
+    conditional,
+)
+from capscope.insight.earlier_findings.splits import EventCounts, narrow_down
 from capscope.logic import Effect, Literal, State
 from capscope.stats.arrays import Mask
 from capscope.stats.rate import Rate

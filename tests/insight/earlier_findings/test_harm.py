@@ -1,9 +1,9 @@
 from collections import Counter
 
-from capscope.insight.findings import ranked_by_harm
-from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.finding import Finding
-from capscope.insight.findings.side_effects import SIDE_EFFECT
+from capscope.insight.earlier_findings import ranked_by_harm
+from capscope.insight.earlier_findings.context import FindingContext
+from capscope.insight.earlier_findings.finding import Finding
+from capscope.insight.earlier_findings.side_effects import SIDE_EFFECT
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
