@@ -20,7 +20,11 @@ def test_a_run_does_not_depend_on_the_kernels_of_the_linear_algebra():
     def executions(kernels):
         environment = {**os.environ, "OPENBLAS_CORETYPE": kernels}
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, check=True
+            [sys.executable, "-c", PROGRAM],
+            env=environment,
+            capture_output=True,
+            check=True,
+            timeout=240,
         )
         return done.stdout
 
