@@ -1,0 +1,342 @@
+"""Under which condition does an event happen? The one search that all findings use.
+
+The executions of all requests of one form are evidence together: `archived(x)` for each mail. A
+condition is a conjunction of up to three literals over the variables of the request. The narrower
+the scope of a literal, the higher its prior weight: atoms about the objects of the request (or
+about none), a variable that is one certain object, further objects that a relation picks out, then
+objects that have nothing to do with the request. What the executions cannot tell apart is one
+choice, told by the literal with the narrowest scope. `stats.conjunctions` has the test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from itertools import islice
+
+import numpy as np
+
+from capscope.logic import Atom, Literal, State, Vocabulary
+from capscope.logic.footprint import variable_names
+from capscope.model.state_graph import StateMatrix
+from capscope.model.terms import SAME, Binding, Term, TermSpace
+from capscope.stats.arrays import Integers, Mask
+from capscope.stats.conjunctions import Rows, Units, best_conjunction
+from capscope.stats.error_budget import ERROR_RATE
+
+_EQUAL = "="
+_MOST_NAMED = 12  # objects of a variable that are candidates for exceptions
+_MOST_GROUND = 200
+LEAST_DIFFERENCE = 0.1
+"""Two rates closer than this count as equal for a reader."""
+
+
+class Scope(IntEnum):
+    """How much of the state one must look at to see whether a literal holds."""
+
+    REQUEST = 0
+    """Atoms about the objects of the request, or about none."""
+    CONSTANT = 1
+    """A variable is a certain object."""
+    RELATED = 2
+    """Atoms about an object of the request and further ones."""
+    BYSTANDER = 3
+    """Atoms about other objects only."""
+    PAIR = 4
+    """Two atoms about the same further object."""
+
+
+_SCOPE_WEIGHTS = (0.5, 0.15, 0.15, 0.1, 0.1)
+"""The prior probability of each scope, shared by its literals."""
+
+
+@dataclass(frozen=True)
+class LiftedLiteral:
+    """A literal over the variables of a request.
+
+    >>> print(LiftedLiteral((Atom("=", ("x", "d")),)), LiftedLiteral((Atom("night"),), False))
+    x = d not night()
+    """
+
+    atoms: tuple[Atom, ...]
+    """An atom, or two about the same further object; `=` says which object a variable is."""
+    positive: bool = True
+
+    def __str__(self) -> str:
+        first = self.atoms[0]
+        if first.predicate == _EQUAL:
+            return f"{first.arguments[0]} {'=' if self.positive else '!='} {first.arguments[1]}"
+        if len(self.atoms) == 1:
+            return str(Literal(first, self.positive))
+        one, other = self.atoms
+        (further,) = {a for a in one.arguments if a in other.arguments}
+        return f"{'some' if self.positive else 'no'} {further} with {one} and {other}"
+
+
+@dataclass(frozen=True)
+class LiftedFeatures:
+    """What held before each of some executions, in terms of their requests' variables."""
+
+    variables: tuple[str, ...]
+    literals: tuple[LiftedLiteral, ...]
+    """All positive."""
+    scopes: tuple[Scope, ...]
+    """Of each literal, in ascending order."""
+    values: Mask
+    """For each execution, whether each literal held."""
+    states: Integers
+    """For each execution, the number of its state."""
+    objects: Integers
+    """For each execution, the number of the object that each variable stands for."""
+
+    @classmethod
+    def of(
+        cls, vocabulary: Vocabulary, states: Sequence[State], bindings: Sequence[Binding]
+    ) -> LiftedFeatures:
+        """Look up all literals over the variables of a form of request.
+
+        Args:
+            vocabulary: The vocabulary of the states.
+            states: The state before each execution.
+            bindings: The objects that the variables stand for in each, of the same types.
+
+        Returns:
+            The features, with a row for each execution.
+        """
+        matrix = StateMatrix(len(vocabulary.atoms))
+        rows = np.array([matrix.add(state) for state in states], dtype=np.int64)
+        numbers = {name: i for i, name in enumerate(vocabulary.objects)}
+        objects = np.array([[numbers[o] for o in b] for b in bindings], dtype=np.int64)
+        variables = tuple(islice(variable_names(vocabulary), len(bindings[0])))
+        parts = [
+            *_terms(vocabulary, matrix, rows, bindings, variables),
+            *_constants(bindings, variables),
+            *_ground(vocabulary, matrix, rows),
+        ]
+        parts = sorted(parts, key=lambda part: part[0])
+        return cls(
+            variables,
+            tuple(literal for _, literal, _ in parts),
+            tuple(scope for scope, *_ in parts),
+            np.stack([values for *_, values in parts], axis=1),
+            rows,
+            objects.reshape(len(rows), -1),
+        )
+
+    def where(self, rows: Mask | Integers) -> LiftedFeatures:
+        """Keep some of the executions."""
+        return replace(
+            self, values=self.values[rows], states=self.states[rows], objects=self.objects[rows]
+        )
+
+    def holding(self, literals: Sequence[LiftedLiteral]) -> Mask:
+        """Return the executions in which a conjunction held."""
+        inside: Mask = np.ones(len(self.values), dtype=bool)
+        for one in literals:
+            column = self.literals.index(replace(one, positive=True))
+            inside &= self.values[:, column] == one.positive
+        return inside
+
+
+_Feature = tuple[Scope, LiftedLiteral, Mask]
+
+
+def _terms(
+    vocabulary: Vocabulary,
+    matrix: StateMatrix,
+    rows: Integers,
+    bindings: Sequence[Binding],
+    variables: Sequence[str],
+) -> Iterator[_Feature]:
+    """Yield the terms over the variables that hold in some executions only."""
+    kinds = [{vocabulary.objects[o] for o in own} for own in zip(*bindings, strict=True)]
+    domains = [frozenset(o for o, k in vocabulary.objects.items() if k in own) for own in kinds]
+    space = TermSpace(vocabulary, domains)
+    values: Mask = np.zeros((len(rows), len(space.terms)), dtype=bool)
+    by_binding: dict[Binding, list[int]] = {}
+    for place, binding in enumerate(bindings):
+        by_binding.setdefault(binding, []).append(place)
+    for binding, places in by_binding.items():
+        values[places] = space.values(matrix, binding, rows[places])
+    varying = np.flatnonzero(values.any(axis=0) & ~values.all(axis=0))
+    asked = frozenset().union(*kinds)
+    for column in varying.tolist():
+        term = space.terms[column]
+        named = any(v >= 0 for _, arguments in term.atoms for v in arguments)
+        if len(term.atoms) > 1:
+            scope = Scope.PAIR
+        elif space.plain(column):
+            scope = Scope.REQUEST
+        else:
+            scope = Scope.RELATED if named else Scope.BYSTANDER
+        yield scope, _worded(term, vocabulary, variables, asked), values[:, column]
+
+
+def _worded(
+    term: Term, vocabulary: Vocabulary, variables: Sequence[str], asked: Set[str]
+) -> LiftedLiteral:
+    """Write a term with variables; `asked` has the types of the request's objects."""
+    kinds = {p.name: p.types for p in vocabulary.predicates}
+    *_, further = islice(variable_names(vocabulary), len(variables) + 1)
+
+    def name(place: int, kind: str) -> str:
+        if place >= 0:
+            return variables[place]
+        return further if place == SAME else f"{'another' if kind in asked else 'some'} {kind}"
+
+    return LiftedLiteral(
+        tuple(
+            Atom(predicate, tuple(map(name, arguments, kinds[predicate])))
+            for predicate, arguments in term.atoms
+        )
+    )
+
+
+def _constants(bindings: Sequence[Binding], variables: Sequence[str]) -> Iterator[_Feature]:
+    """Yield which object each variable is, unless there are many."""
+    for variable, own in zip(variables, zip(*bindings, strict=True), strict=True):
+        names = sorted(set(own))
+        if 1 < len(names) <= _MOST_NAMED:
+            for name in names:
+                literal = LiftedLiteral((Atom(_EQUAL, (variable, name)),))
+                yield Scope.CONSTANT, literal, np.array([o == name for o in own])
+
+
+def _ground(vocabulary: Vocabulary, matrix: StateMatrix, rows: Integers) -> Iterator[_Feature]:
+    """Yield the atoms about certain objects that hold in some executions only."""
+    bits = matrix.bits[rows].astype(bool)
+    varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
+    atoms = [(vocabulary.atoms[column], column) for column in varying.tolist()]
+    for atom, column in [one for one in atoms if one[0].arguments][:_MOST_GROUND]:
+        yield Scope.BYSTANDER, LiftedLiteral((atom,)), bits[:, column]
+
+
+@dataclass(frozen=True)
+class FoundCondition:
+    """A condition under which an event is more frequent; without literals: it always happens."""
+
+    when: tuple[LiftedLiteral, ...]
+    inside: Mask
+    """The executions for which it holds."""
+    hits: Mask = field(repr=False)
+    """The executions in which the event happened."""
+    evidence: float = math.inf
+    """The log score, reduced by the price of the search."""
+    equivalents: tuple[tuple[LiftedLiteral, ...], ...] = ()
+    """For each literal, others that the executions cannot tell from it."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The executions inside in which the event happened, and all inside."""
+        return int(self.hits[self.inside].sum()), int(self.inside.sum())
+
+    @property
+    def counts_outside(self) -> tuple[int, int]:
+        """The same outside."""
+        return int(self.hits[~self.inside].sum()), int((~self.inside).sum())
+
+
+def find_condition(
+    features: LiftedFeatures,
+    hits: Mask,
+    error_rate: float = ERROR_RATE,
+    *,
+    difference: float = LEAST_DIFFERENCE,
+) -> FoundCondition | None:
+    """Return the condition under which an event is more frequent.
+
+    Args:
+        features: What held before each execution.
+        hits: Whether the event happened in each.
+        error_rate: How often a condition may be returned although none matters.
+        difference: Rates that differ by less are not worth separating.
+
+    Returns:
+        The condition; one without literals if the event always happened, None if none is sure.
+    """
+    if not hits.any():
+        return None
+    if hits.all():
+        return FoundCondition((), np.ones(len(hits), dtype=bool), hits)
+    members = _distinct(features)
+    rows, of_row = _rows(features, hits, members)
+    found = best_conjunction(rows, -math.log(error_rate), difference)
+    if found is None:
+        return None
+    when = [_told(features, members[column], sign) for column, sign in found.literals]
+    inside = found.inside[of_row]
+    return FoundCondition(
+        tuple(when), inside, hits, found.evidence, tuple(_equivalents(features, when, inside))
+    )
+
+
+def _distinct(features: LiftedFeatures) -> list[list[int]]:
+    """Return the columns that vary, those together that agree or disagree in each execution."""
+    values = features.values
+    keys = np.packbits(values ^ values[:1], axis=0).T
+    known: dict[bytes, list[int]] = {}
+    for column in np.flatnonzero(keys.any(axis=1)).tolist():
+        known.setdefault(keys[column].tobytes(), []).append(column)
+    return list(known.values())
+
+
+def _rows(
+    features: LiftedFeatures, hits: Mask, members: Sequence[Sequence[int]]
+) -> tuple[Rows, Integers]:
+    """Put the executions of a pair together; return also the row of each execution."""
+    pairs = np.concatenate([features.states[:, None], features.objects], axis=1)
+    _, first, of_row = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    of_row = of_row.reshape(-1)
+    objects = features.objects[first]
+    units = [Units(np.arange(len(first))), Units(features.states[first])]
+    units += [Units(own, role) for role, own in enumerate(objects.T)]
+    varying = [column for own in members for column in own]
+    numbers = Counter(features.scopes[column] for column in varying)
+    whole = sum(_SCOPE_WEIGHTS[scope] for scope in numbers)
+    weight = {scope: _SCOPE_WEIGHTS[scope] / whole / n for scope, n in numbers.items()}
+    rows = Rows(
+        np.bincount(of_row, hits).astype(np.int64),
+        np.bincount(of_row),
+        features.values[first][:, [own[0] for own in members]],
+        np.array([sum(weight[features.scopes[c]] for c in own) for own in members]),
+        units,
+        [frozenset(_roles(features, own)) for own in members],
+    )
+    return rows, of_row
+
+
+def _roles(features: LiftedFeatures, columns: Sequence[int]) -> Iterator[int]:
+    """Yield the variables that some literals say to be a certain object."""
+    for column in columns:
+        atom = features.literals[column].atoms[0]
+        if atom.predicate == _EQUAL:
+            yield features.variables.index(atom.arguments[0])
+
+
+def _told(features: LiftedFeatures, columns: Sequence[int], sign: bool) -> LiftedLiteral:
+    """Return a literal for columns that agree or disagree: of narrow scope, rather positive."""
+    first, values = columns[0], features.values
+
+    def signed(column: int) -> bool:
+        return sign is bool(values[0, column] == values[0, first])
+
+    best = min(columns, key=lambda c: (features.scopes[c], not signed(c), c))
+    return replace(features.literals[best], positive=signed(best))
+
+
+def _equivalents(
+    features: LiftedFeatures, when: Sequence[LiftedLiteral], inside: Mask
+) -> Iterator[tuple[LiftedLiteral, ...]]:
+    """Yield, for each literal, those that select the same executions beside the others."""
+    for one in when:
+        rest = features.holding([other for other in when if other != one])
+        values, wanted = features.values[rest], inside[rest][:, None]
+        same = [
+            replace(features.literals[column], positive=sign)
+            for sign in (True, False)
+            for column in np.flatnonzero((values == (wanted == sign)).all(axis=0)).tolist()
+        ]
+        yield tuple(other for other in same if other != one)
