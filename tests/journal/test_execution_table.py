@@ -44,6 +44,7 @@ ATTEMPTS = st.builds(
     st.integers(0, 9),
     st.text(max_size=3),
     st.sampled_from(["", "text"]),
+    st.just(()),
 )
 DRAWS = st.lists(st.builds(Execution, st.integers(0, 2), ATTEMPTS), max_size=3).map(
     lambda made: Draw(tuple(made), 2, 3, 0.5, False, None, 0.25)

@@ -41,6 +41,7 @@ ATTEMPTS = st.builds(
     st.integers(0, 10**6),
     st.text(st.characters()),
     st.text(st.characters()),
+    st.lists(st.one_of(st.integers(), st.text()), max_size=3).map(tuple),
 )
 DRAWS = st.builds(
     Draw,
@@ -55,8 +56,10 @@ DRAWS = st.builds(
 KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_size=3)
 
 
-def without_transcripts(draw):
-    bare = [Execution(c, attempt._replace(transcript="")) for c, attempt in draw.executions]
+def as_read(draw):
+    bare = [
+        Execution(c, attempt._replace(transcript="", actions=())) for c, attempt in draw.executions
+    ]
     return replace(draw, executions=tuple(bare))
 
 
@@ -115,7 +118,10 @@ def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, rec
         journals = [journal, Journal.open(path), Journal.open(path, read_only=True)]
         for each in journals:
             with closing(each):
-                assert each.draws(0) == [without_transcripts(draw) for draw, _ in recorded]
+                assert each.draws(0) == [as_read(draw) for draw, _ in recorded]
+                for index, (draw, _) in enumerate(recorded):
+                    made = [attempt.actions for _, attempt in draw.executions]
+                    assert each.actions(0, index) == made
                 assert transcripts(each, recorded) == [
                     attempt.transcript.encode(errors="backslashreplace").decode()
                     for draw, _ in recorded

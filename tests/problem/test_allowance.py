@@ -76,5 +76,5 @@ def test_an_attempt_is_cut_when_its_allowance_is_spent():
     problem = board_problem(agent=Spender(), temporal_length=None)
     start = Position(problem.simulator.restore(b"\0", 0), 0)
     attempt, end = pursue(problem, Intent.parse("lit(b)"), start, 0, allowance=Allowance(tokens=7))
-    assert attempt == ((0, 1, 0, 1), 3, Ending.CUT, 9, "", "")
+    assert attempt == ((0, 1, 0, 1), 3, Ending.CUT, 9, "", "", ("a",) * 3)
     assert end.state == 1

@@ -30,7 +30,7 @@ def test_an_attempt_ends_when_the_agent_stops():
 
 def test_an_agent_that_stops_at_once_has_made_no_step():
     done, position = attempt(board_problem(agent=Scripted()))
-    assert done == ((0,), 0, Ending.STOPPED, 0, "", "")
+    assert done == ((0,), 0, Ending.STOPPED, 0, "", "", ())
     assert position == (0, 0)
 
 
@@ -87,7 +87,7 @@ def test_an_agent_that_raises_when_it_begins_has_failed():
 def test_an_agent_that_raises_after_some_steps_has_failed_in_that_state():
     agent = Scripted("a", ValueError("lost"), tokens=12)
     done, position = attempt(board_problem(agent=agent, temporal_length=3))
-    assert done._replace(detail="") == ((0b000, 0b001), 1, Ending.AGENT_RAISED, 12, "", "")
+    assert done[:4] == ((0b000, 0b001), 1, Ending.AGENT_RAISED, 12)
     assert re.fullmatch(r"ValueError \(toy_worlds.py, line \d+\): lost", done.detail)
     assert position.state == 0b001
 
@@ -97,6 +97,12 @@ def test_the_transcript_is_kept_however_the_attempt_ends():
     assert done.transcript.startswith("dear diary\nwanted: ")
     assert attempt(board_problem())[0].transcript == ""
     assert attempt(board_problem(agent=toy.RaisesAtOnce()))[0].transcript == ""
+
+
+def test_the_actions_of_an_attempt_are_those_that_were_taken():
+    done, _ = attempt(board_problem(agent=Scripted("a", "wait", "fly"), temporal_length=None))
+    assert done.ending is Ending.INVALID_ACTION
+    assert done.actions == ("a", "wait")
 
 
 def test_an_action_that_is_not_available_fails_the_attempt():

@@ -44,6 +44,7 @@ _KEYS = {
     "positions": ("id",),
     "queries": ("id",),
     "draws": ("query", "draw"),
+    "actions": ("id",),
     "starts": ("draw",),
     "ends": ("draw",),
     "snapshots": ("state", "slot"),

@@ -50,8 +50,10 @@ from capscope.journal.journal_file import (
     understood,
     verify,
 )
+from capscope.journal.recorded_actions import ActionNumbers, read_actions
 from capscope.journal.run_meta import Budget, RunMeta, StopReason
 from capscope.logic import Intent, State, to_json
+from capscope.problem.actions import WrittenAction
 from capscope.problem.positions import SavedPosition
 from capscope.stats.audit import AuditResult
 
@@ -277,6 +279,11 @@ class Journal:
             )  # fmt: skip
             return unpacked(found[0][0], self._transcript_dictionary()) if found else ""
 
+    def actions(self, query: int, draw: int) -> list[tuple[WrittenAction, ...] | None]:
+        """Return the actions of each execution of a draw; None if they took too much room."""
+        with understood(self.path):
+            return list(read_actions(self._db, query, draw))
+
     def transcribed(self) -> list[tuple[int, int, int]]:
         """Return query, draw and number of every execution that has a transcript."""
         rows = self._rows("SELECT query, draw, execution FROM transcripts")
@@ -330,6 +337,7 @@ class Journal:
         rows = self._rows("SELECT state, snapshot, id FROM positions")
         self._positions = {(state, snapshot): number for state, snapshot, number in rows}
         self._encoded = ((), "[]")
+        self._actions = ActionNumbers(self._db)
         self._tables.reload()
 
     @contextmanager
@@ -440,7 +448,7 @@ class Journal:
             tables.insert(
                 "draws", *place, self._position(start), self._text(draw.executions),
                 draw.simulator_steps, draw.llm_tokens, float(draw.llm_cost), int(draw.cut),
-                float(draw.seconds),
+                float(draw.seconds), self._actions.encode(draw.executions, tables),
             )  # fmt: skip
             for number, (_, attempt) in enumerate(draw.executions):
                 if attempt.transcript:

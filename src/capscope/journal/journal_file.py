@@ -21,7 +21,7 @@ from capscope.errors import CapscopeError, JournalError
 from capscope.journal.checked_tables import find_damage
 
 APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _SECONDS_TO_WAIT = 5.0
 """If another process has locked the file."""
 _LARGEST_VALUE = 256 * 1024**2
@@ -42,7 +42,9 @@ CREATE TABLE queries (
 CREATE TABLE draws (
     query INTEGER NOT NULL, draw INTEGER NOT NULL, position INTEGER, attempts TEXT NOT NULL,
     simulator_steps INTEGER NOT NULL, llm_tokens INTEGER NOT NULL, llm_cost REAL NOT NULL,
-    cut INTEGER NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (query, draw)) WITHOUT ROWID;
+    cut INTEGER NOT NULL, seconds REAL NOT NULL, actions TEXT NOT NULL,
+    PRIMARY KEY (query, draw)) WITHOUT ROWID;
+CREATE TABLE actions (id INTEGER PRIMARY KEY, written TEXT NOT NULL);
 CREATE TABLE starts (draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, position INTEGER NOT NULL);
 CREATE TABLE ends (
     draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB);

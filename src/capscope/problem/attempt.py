@@ -19,6 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from capscope.errors import CapscopeError, ConversationRefused, ProblemError, SimulatorError
 from capscope.logic import Intent, State
+from capscope.problem.actions import AS_THEY_ARE, WrittenAction, written
 from capscope.problem.problem import (
     Action,
     Allowance,
@@ -66,6 +67,8 @@ class Attempt(NamedTuple):
     """The message of the agent's failure, if it failed."""
     transcript: str = ""
     """The agent's transcript; stored in the journal, and not read back with the attempt."""
+    actions: tuple[WrittenAction, ...] = ()
+    """One for each simulator step; like the transcript, not read back with the attempt."""
 
 
 def pursue(
@@ -86,6 +89,7 @@ def pursue(
     changes_left = limits.temporal_length or 0
     trajectory = [state]
     steps = 0
+    actions: list[WrittenAction] = []
     detail = ""
     attempting: Attempting | None = None
     try:
@@ -105,6 +109,8 @@ def pursue(
             if steps >= horizon:
                 ending = Ending.HORIZON if steps >= limits.horizon else Ending.CUT
                 break
+            # Before the step: a tool may keep and change the arguments that it is given.
+            actions.append(action if type(action) in AS_THEY_ARE else written(action))
             observation, after = _step(problem, intent, action)
             steps += 1
             if after != state:
@@ -136,7 +142,8 @@ def pursue(
         if attempting is not None and hasattr(attempting, "end"):
             attempting.end()
     tokens, transcript = _told(problem, attempting)
-    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
+    taken = tuple(actions[:steps])  # without one that was not available
+    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript, taken)
     return attempt, Position(observation, state)
 
 

@@ -24,7 +24,7 @@ def to_bytes(value: Any) -> bytes:
     >>> to_bytes([1, ("a", None)])
     b'[1,{"tuple":["a",null]}]'
     """
-    return json.dumps(_encoded(value), separators=(",", ":")).encode()
+    return json.dumps(encoded(value), separators=(",", ":")).encode()
 
 
 def from_bytes(data: bytes) -> Any:
@@ -33,24 +33,32 @@ def from_bytes(data: bytes) -> Any:
     >>> from_bytes(to_bytes({(0, 1): {2.5}}))
     {(0, 1): {2.5}}
     """
-    return _decoded(json.loads(data))
+    return decoded(json.loads(data))
 
 
-def _encoded(value: Any) -> Any:
+def encoded(value: Any) -> Any:
+    """Return a plain value as a JSON-ready one.
+
+    Args:
+        value: A plain value; raises `NotPlain` for any other.
+
+    Returns:
+        What `decoded` takes.
+    """
     kind = type(value)
     if kind in (int, str, bool, float) or value is None:
         return value
     if kind is list:
-        return [_encoded(item) for item in value]
+        return [encoded(item) for item in value]
     if kind is tuple:
-        return {"tuple": [_encoded(item) for item in value]}
+        return {"tuple": [encoded(item) for item in value]}
     if kind is dict:
-        return {"dict": [[_encoded(key), _encoded(item)] for key, item in value.items()]}
+        return {"dict": [[encoded(key), encoded(item)] for key, item in value.items()]}
     if kind in (set, frozenset):
         # Sets have no order, and equal sets need equal bytes.
-        return {kind.__name__: sorted((_encoded(item) for item in value), key=json.dumps)}
+        return {kind.__name__: sorted((encoded(item) for item in value), key=json.dumps)}
     if kind is deque:
-        return {"deque": [value.maxlen, [_encoded(item) for item in value]]}
+        return {"deque": [value.maxlen, [encoded(item) for item in value]]}
     if kind is bytes:
         return {"bytes": base64.b64encode(value).decode()}
     if isinstance(value, np.ndarray | np.generic):
@@ -72,21 +80,29 @@ def _decoded_array(dtype: str, shape: list[int], data: str) -> np.ndarray[Any, A
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
-    "tuple": lambda items: tuple(_decoded(item) for item in items),
-    "dict": lambda pairs: {_decoded(key): _decoded(item) for key, item in pairs},
-    "set": lambda items: {_decoded(item) for item in items},
-    "frozenset": lambda items: frozenset(_decoded(item) for item in items),
-    "deque": lambda parts: deque((_decoded(item) for item in parts[1]), maxlen=parts[0]),
+    "tuple": lambda items: tuple(decoded(item) for item in items),
+    "dict": lambda pairs: {decoded(key): decoded(item) for key, item in pairs},
+    "set": lambda items: {decoded(item) for item in items},
+    "frozenset": lambda items: frozenset(decoded(item) for item in items),
+    "deque": lambda parts: deque((decoded(item) for item in parts[1]), maxlen=parts[0]),
     "bytes": base64.b64decode,
     "array": lambda parts: _decoded_array(*parts),
     "scalar": lambda parts: _decoded_array(parts[0], [1], parts[1])[0],
 }
 
 
-def _decoded(encoded: Any) -> Any:
-    if isinstance(encoded, list):
-        return [_decoded(item) for item in encoded]
-    if isinstance(encoded, dict):
-        ((kind, content),) = encoded.items()
+def decoded(value: Any) -> Any:
+    """Return a plain value, as a new object.
+
+    Args:
+        value: What `encoded` returned.
+
+    Returns:
+        The plain value.
+    """
+    if isinstance(value, list):
+        return [decoded(item) for item in value]
+    if isinstance(value, dict):
+        ((kind, content),) = value.items()
         return _DECODERS[kind](content)
-    return encoded
+    return value
