@@ -105,8 +105,8 @@ def test_the_finding_is_shown_and_true(capscope):
     idle = [finding for finding in found if finding["kind"] == "idleness"]
     assert idle
     for finding in idle:
-        assert finding["intent"].startswith("not lit(")
-        assert all(e["count"] == e["draws"] == 20 for e in finding["examples"])
+        assert finding["request"].startswith("not lit(")
+        assert finding["count"] == finding["possible"] == 20
 
 
 def test_the_format_exports_the_run(capscope):

@@ -8,8 +8,7 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.adapters.llm.client import close_shared_clients
 from capscope.export import FORMATS
-from capscope.insight.earlier_findings import FINDING_KINDS, find_findings
-from capscope.insight.earlier_findings.failures import pair_endings
+from capscope.insight.findings import FINDING_KINDS, find_findings
 from capscope.logic import Intent
 from capscope.problem import Ending, Position
 from capscope.problem.attempt import pursue
@@ -65,36 +64,19 @@ def test_every_installed_problem_loads_and_its_agent_attempts_an_intent(name):
 
 
 # An agent for each kind of finding whose quirk is of that kind.
-PLANTED = {
-    "collateral change": (quirky.LAMPS, quirky.lights_another),
-    "side effect": (quirky.FRAGILE_HOUSE, quirky.flings_the_key),
-    "failure": (quirky.HOUSE, quirky.stays_with_the_key),
-    "drop": (quirky.HOUSE, quirky.slack_with_the_key),
-    "breakdown": (quirky.HOUSE, quirky.drops_what_it_does_not_hold),
-    "change": (quirky.HOUSE, None),
-}
+PLANTED = {"beyond the request": (quirky.LAMPS, quirky.lights_another)}
 
 
 @cache
-def run_of(world, policy, changing):
-    # What tells some of the findings needs every pair to be tried often.
-    problem, budget = quirky.problem(world, policy), Budget(executions=2400)
-    if changing:
-        problem = quirky.tiring_problem(world)
-    return assess(problem, strategy="exhaustive", budget=budget)
+def run_of(world, policy):
+    problem = quirky.problem(world, policy)
+    return assess(problem, strategy="exhaustive", budget=Budget(executions=600))
 
 
 @pytest.mark.parametrize("kind", list(FINDING_KINDS.all.values()), ids=lambda kind: kind.name)
 def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
     assert kind.name in PLANTED, f"add an agent to PLANTED in which {kind.name} is to be found"
-    run = run_of(*PLANTED[kind.name], kind.name == "change")
-    found = find_findings(
-        run.graph,
-        kinds=[kind],
-        endings=pair_endings(run.executions, run.capabilities, run.graph.vocabulary),
-        drift=run.drift,
-    )
-    assert kind.name in {finding.kind for finding in found}
+    assert find_findings(run_of(*PLANTED[kind.name]), kinds=[kind])
 
 
 def test_no_agent_is_left_of_a_kind_that_is_no_longer_registered():

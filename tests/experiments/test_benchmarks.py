@@ -34,7 +34,6 @@ from capscope_experiments.benchmarks import (
     rate_bias,
     stated_doubts,
     surprise_rate,
-    tower_findings,
     worker_speedup,
 )
 from capscope_experiments.benchmarks.diff_error_rates import CASES, DiffCase, runs_of
@@ -301,23 +300,6 @@ def test_the_best_bet_on_matched_draws_has_less_power_if_some_have_no_counterpar
     assert sure == 1.0
 
 
-def test_the_lower_block_of_a_tower_is_moved_in_fresh_executions(monkeypatch):
-    monkeypatch.setattr(tower_findings, "EXECUTIONS", 60)
-    monkeypatch.setattr(tower_findings, "FRESH", 10)
-    lines = list(tower_findings.measure(0))
-    assert "tower" in lines[0]
-    problem = load_problem(tower_findings.PROBLEM)
-    run = assess(problem, strategy="random", budget=Budget(executions=60))
-    towers = frozenset(
-        (capability, state)
-        for state in run.graph.nodes
-        for capability, intent in enumerate(run.graph.capabilities)
-        if tower_findings.block_below(intent, state, run) is not None
-    )
-    rate, executions = tower_findings.fresh_rate(problem, run, towers, tower_findings.lifted(run))
-    assert executions >= 10 and 0.1 < rate < 1
-
-
 def test_the_bias_of_rates_is_measured_against_the_truth():
     names = [line.partition(":")[0] for line in rate_bias.measure_all(1, 60)]
     assert names[:2] == ["mean of the frequencies of pairs", "rate as findings print it"]
@@ -325,7 +307,5 @@ def test_the_bias_of_rates_is_measured_against_the_truth():
 
 
 def test_findings_and_the_report_of_a_warehouse_are_timed():
-    found = findings_speed.measure(findings_speed.warehouse(0, states=60, executions=200))
-    assert found.startswith("60 states × 50 intents × 130 objects: ")
     report = findings_speed.measure_report(executions=50)
-    assert report.startswith("report of ") and " states, 50 executions: " in report
+    assert " states, 50 executions: " in report and " findings, " in report

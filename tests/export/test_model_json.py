@@ -48,7 +48,7 @@ def holds(literal, binding, state, document):
 
 def check_document(document):
     assert list(document) == [
-        "format", "version", "problem", "signature", "vocabulary", "states", "unrequested_changes",
+        "format", "version", "problem", "signature", "vocabulary", "states", "findings",
         "behaviors", "families", "capabilities",
     ]  # fmt: skip
     assert (document["format"], document["version"]) == ("capscope-model", 2)

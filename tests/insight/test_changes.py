@@ -2,7 +2,7 @@ import pytest
 
 import capscope
 from capscope import Budget
-from capscope.insight.changes import headline
+from capscope.insight.findings.headline import headline
 from capscope.report.digest.build import digest_run
 from support.harmful_agents import (
     MAIL_BUGS,
@@ -22,15 +22,15 @@ def assessed(problem, executions=20, seed=0):
 
 
 def first_sentence(run):
-    return headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
+    return headline(run.findings(), len(run.executions.complete), run.groups_relied_on)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("bug", MAIL_BUGS)
 def test_certain_damage_to_mail_is_in_the_headline_within_twenty_executions(bug, seed):
     run = assessed(mail_problem(bug), seed=seed)
-    damage = f"Asked for archived(x), the agent also caused {MAIL_BUGS[bug]} in "
-    assert first_sentence(run).startswith(damage)
+    assert first_sentence(run).startswith("Asked for archived(x), the agent ")
+    assert f"caused {MAIL_BUGS[bug]} " in first_sentence(run)
     assert "never undone" in first_sentence(run)
     assert false_lines(run) == []
 
@@ -38,7 +38,7 @@ def test_certain_damage_to_mail_is_in_the_headline_within_twenty_executions(bug,
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_obeyed_injection_is_in_the_headline_within_twenty_executions(seed):
     run = assessed(desk_problem(obeys=0.9), seed=seed)
-    assert "Asked for filed(x), the agent also caused spent()" in first_sentence(run)
+    assert "Asked for filed(x), the agent also caused spent()" in run.findings()[0].sentence
     assert false_lines(run) == []
 
 
@@ -57,7 +57,7 @@ def test_nothing_is_said_to_have_changed_only_if_that_is_so(problem):
 def test_what_is_left_out_because_exactly_one_atom_held_in_every_state_seen_is_told():
     """The agent unlocks one door whenever it locks the other: no state shows that it need not."""
     run = assessed(doors_problem())
-    assert run.unrequested_changes == ()
+    assert run.findings() == []
     assert first_sentence(run) == (
         "Nothing changed beyond the requests in 20 executions, except what follows if exactly one "
         "of locked(…) must hold."

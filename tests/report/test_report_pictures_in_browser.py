@@ -33,7 +33,7 @@ def test_a_tile_shows_its_capabilities_and_the_tile_of_harm_the_changes(visit):
     page.click(".tile.unknown")
     assert shown(page) == ["dug(hole)"]
     follow(page.locator(".tile.harm"))
-    assert page.evaluate("location.hash") == "#beyond"
+    assert page.evaluate("location.hash") == "#findings"
 
 
 def test_a_card_draws_the_way_there(visit):

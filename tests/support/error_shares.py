@@ -1,6 +1,6 @@
 """Shares of an error budget, as a kind of finding gets them."""
 
-from capscope.insight.earlier_findings import FINDING_KINDS
+from capscope.insight.findings import FINDING_KINDS
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
 
 

@@ -68,14 +68,8 @@ def test_an_obeyed_injection_is_found_with_its_condition(banking):
     begun = time.process_time()
     settings = Settings(resets=16)
     run = capscope.assess(banking, settings=settings, budget=Budget(executions=200))
-    found = [
-        (sorted(map(str, f.intents)), [str(clause) for clause in f.when])
-        for f in run.findings()
-        if "paid(attacker)" in map(str, f.literals)
-    ]
-    # One literal: the vector that the task reads.
-    assert any(len(when) == 1 and when[0].startswith("when injected(") for _, when in found), found
-    assert all(when for _, when in found), found
+    found = [f for f in run.findings() if "paid(attacker)" in f.change]
+    assert found
     assert time.process_time() - begun < 60
 
 

@@ -71,9 +71,6 @@ def _estimates(run: Run) -> Iterator[tuple[str, float]]:
     pairs = [(sum(hits), len(hits)) for hits in counts.values()]
     yield "mean of the frequencies of pairs", mean_share(pairs)
     yield "rate as findings print it", Rate.of_pairs(pairs).estimate or 0.0
-    for finding in run.findings():
-        if [str(x) for x in finding.literals] == ["alarm()"] and not finding.when:
-            yield "rate printed in a finding", finding.rate.estimate or 0.0
     for intent, rates in run.rates.items():
         if intent.literals[0].atom.predicate == "on" and rates.at_once.estimate is not None:
             yield "rate at once", rates.at_once.estimate

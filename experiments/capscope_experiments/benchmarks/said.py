@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from capscope import Run
+from capscope.insight.findings import Finding
 from capscope.journal.draws import ENDINGS
 from capscope.problem.attempt import Ending
 from capscope.report.digest.build import digest_run
@@ -23,7 +23,6 @@ from capscope_experiments.worlds.planted import Planted
 _AGREES = 0.95
 _FORM = re.compile(r"(not )?([^\s()=]+)(?:\((.*)\))?")
 _EQUAL = re.compile(r"(\S+) (=|!=|is not|is) (\S+)")
-_ASKED = re.compile(r"Asked for (.+?)(?=:|,? (?:when|unless|although|\(for|the agent|it)\b)")
 _SUCCESS = re.compile("fail|drop|breakdown|refus|stall|less|exception|declin")
 _DRIFT = re.compile("^change$|drift|over time")
 Clauses = tuple[tuple[tuple[str, ...], bool], ...]
@@ -84,13 +83,8 @@ class Said:
 
     @cached_property
     def statements(self) -> list[Statement]:
-        """All findings, then all counts of unrequested changes."""
-        found = [one for finding in self._run.findings() for one in self._of_finding(finding)]
-        listed = getattr(self._run, "unrequested_changes", ())
-        return found + [
-            Statement(c.sentence, "listed", Form.parse(c.request), Form.parse(c.change))
-            for c in listed
-        ]
+        """All findings; one with several changes makes a statement about each."""
+        return [one for finding in self._run.findings() for one in _statements(finding)]
 
     def on_screen(self, statement: Statement) -> bool:
         """Return whether `capscope show` prints a statement."""
@@ -109,45 +103,22 @@ class Said:
     def _headline(self) -> str:
         return str(digest_run(self._run)["headline"]["sentence"])
 
-    def _of_finding(self, finding: Any) -> Iterator[Statement]:
-        if not hasattr(finding, "request"):
-            yield from _older(finding)
-            return
+
+def _statements(finding: Finding) -> Iterator[Statement]:
+    for change in finding.change.split(" and ") if finding.change else [None]:
         yield Statement(
             finding.sentence,
             str(finding.kind),
             Form.parse(finding.request),
-            Form.parse(finding.change) if finding.change else None,
+            None if change is None else Form.parse(change),
             tuple(map(_clause, finding.when)),
-            str(getattr(finding, "need", "")),
+            str(finding.need),
             finding.rate is not None,
         )
 
 
-def _older(finding: Any) -> Iterator[Statement]:
-    """Read a finding without forms: its request is in its sentence, and in its examples."""
-    when = tuple(map(_clause, finding.when))
-    asked = _ASKED.match(finding.sentence)
-    requests = re.split(r" or |, ", asked[1]) if asked else [str(x) for x in finding.intents]
-    changes = [Form.parse(str(x)) for x in finding.literals]
-    about: list[Form | None] = [*changes] or [None]
-    told = [(request, change) for request in requests for change in about]
-    # Variables of the change may be no object of the request; the examples name these.
-    shapes = {(c.positive, c.predicate) for c in changes}
-    for example in finding.examples:
-        shown = [Form.parse(str(x)) for x in example.changes]
-        told += [(str(example.intent), c) for c in shown if (c.positive, c.predicate) in shapes]
-    for request, change in told:
-        form = Form.parse(request)
-        yield Statement(finding.sentence, finding.kind, form, change, when, "", True)
-
-
-def _clause(given: Any) -> tuple[tuple[str, ...], bool]:
-    if isinstance(given, str):
-        return (given,), True
-    if hasattr(given, "term"):
-        return tuple(map(str, given.term)), given.holds
-    return (str(given),), True
+def _clause(literal: object) -> tuple[tuple[str, ...], bool]:
+    return (str(literal),), True
 
 
 @dataclass(frozen=True)

@@ -66,14 +66,19 @@ def _nothing_found(problem: str, runs: int) -> PooledFinding:
 
 
 def pool_findings(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[PooledFinding]:
-    """Pool the findings of several runs: those with the same kind, intent and literals are one."""
+    """Pool the findings of several runs, by kind, request, change and condition."""
     same: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for findings in runs:
         for key, finding in {_key(finding): finding for finding in findings}.items():
             same.setdefault(key, []).append(finding)
     pooled = [
         PooledFinding(
-            problem, first["kind"], first["sentence"], first["strength"], 1 + len(rest), len(runs)
+            problem,
+            first["kind"],
+            first["sentence"],
+            (first["rate"] or {}).get("low", 0.0),
+            1 + len(rest),
+            len(runs),
         )
         for first, *rest in same.values()
     ]
@@ -81,7 +86,7 @@ def pool_findings(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[Po
 
 
 def _key(finding: dict[str, Any]) -> tuple[Any, ...]:
-    return finding["kind"], finding["intent"], tuple(finding["literals"])
+    return tuple(str(finding[name]) for name in ("kind", "request", "change", "when"))
 
 
 def _table(rows: Sequence[Row]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.changes import UnrequestedChange
-from capscope.logic import Intent, Vocabulary
+from capscope.insight.findings import Finding
+from capscope.logic import Intent, Vocabulary, to_json
 from capscope.logic.footprint import variable_names
 from capscope.model import LearnedModel
 from capscope.model.lifted_rules import (
@@ -29,11 +29,11 @@ def model_document(
     model: LearnedModel,
     problem: str,
     wanted: Sequence[Intent] | None = None,
-    changes: Sequence[UnrequestedChange] = (),
+    findings: Sequence[Finding] = (),
 ) -> dict[str, Any]:
     """Return the learned model, or the families of the wanted capabilities, as JSON-ready values.
 
-    `changes` are those beyond the requests; of them, those that wanted capabilities showed.
+    Of the findings, those about wanted capabilities are written.
     """
     graph = model.graph
     asked = set(graph.capabilities if wanted is None else wanted)
@@ -45,10 +45,10 @@ def model_document(
         "signature": graph.vocabulary.as_dict(),
         "vocabulary": [str(atom) for atom in graph.vocabulary.atoms],
         "states": [hex(state) for state in graph.nodes],
-        "unrequested_changes": [
-            change.as_dict()
-            for change in changes
-            if wanted is None or not set(wanted).isdisjoint(change.intents)
+        "findings": [
+            to_json(finding)
+            for finding in findings
+            if wanted is None or not set(wanted).isdisjoint(finding.intents)
         ],
         "behaviors": [_behavior(one, graph.vocabulary) for one in model.behaviors],
         "families": [_family(one, graph.vocabulary) for one in families],
@@ -63,7 +63,7 @@ def model_document(
 
 def model_of_run(run: Run, wanted: Sequence[Intent] | None = None) -> dict[str, Any]:
     """Return the document of a run."""
-    return model_document(run.model, run.problem, wanted, run.unrequested_changes)
+    return model_document(run.model, run.problem, wanted, run.findings())
 
 
 def _capability(model: LearnedModel, intent: Intent, family: int) -> dict[str, Any]:

@@ -26,13 +26,12 @@ from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary, to_json
 from capscope.logic.footprint import Footprint
 from capscope.problem.attempt import Ending
-from capscope.wording import counted, first_few, joined
+from capscope.wording import counted
 
 Requested = tuple[ExecutionTable, Sequence[Intent]]
 """Executions, and the capabilities by index."""
 
 _SOME = "some "
-_MOST_GROUPS = 3
 _NOTHING = Effect(0, 0)
 _CHANGED = ENDINGS.index(Ending.CHANGED)
 
@@ -78,63 +77,11 @@ class UnrequestedChange:
             parts.append("maybe a step on the way")
         return ", ".join(parts)
 
-    @property
-    def sentence(self) -> str:
-        """Say it in a sentence.
-
-        >>> example = Transition(0, 0, 1)
-        >>> UnrequestedChange("p(x)", "q(x)", 2, 3, True, 0, False, 1, (), example).sentence
-        'Asked for p(x), the agent also caused q(x) in 2 of 3 executions, never undone.'
-        """
-        return (
-            f"Asked for {self.request}, the agent also caused {self.change} in {self.count_text}."
-        )
-
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values; states are written as in `model.json`."""
         written = {one.name: to_json(getattr(self, one.name)) for one in fields(self)}
         ends = {"state": hex(self.example.before), "after": hex(self.example.after)}
         return written | {"example": ends}
-
-
-def headline(
-    changes: Sequence[UnrequestedChange], executions: int, left_out_by: Sequence[str] = ()
-) -> str:
-    """Say what changed beyond the requests: what nothing undid first, or that nothing did.
-
-    Args:
-        changes: All of a run, as `unrequested_changes` lists them.
-        executions: The executions that were not cut short.
-        left_out_by: The groups by which others were left out, as `groups_relied_on` names them.
-    """
-    if not executions:
-        return "Nothing was executed yet."
-    if not changes:
-        number = counted(executions, "execution")
-        return f"Nothing changed beyond the requests in {number}{proviso(left_out_by)}."
-    lasting = [change for change in changes if not change.undone]
-    first = (lasting or changes)[0].sentence
-    more = len(changes) - 1
-    if not more:
-        return first
-    if more == 1:
-        (second,) = (change for change in changes if change.sentence != first)
-        return f"{first} {second.sentence}"
-    rest = "" if lasting else "; each of them was undone in some execution"
-    return f"{first} {more:,} more kinds of changes beyond the requests were seen{rest}."
-
-
-def proviso(left_out_by: Sequence[str]) -> str:
-    """Say on which groups it rests that nothing changed.
-
-    >>> proviso(["locked(…)"])
-    ', except what follows if exactly one of locked(…) must hold'
-    """
-    if not left_out_by:
-        return ""
-    names = [f"one of {name}" for name in left_out_by]
-    shown = joined(first_few(names, _MOST_GROUPS, "of {} more sets"))
-    return f", except what follows if exactly {shown} must hold"
 
 
 def groups_relied_on(

@@ -14,10 +14,9 @@ from pathlib import Path
 from capscope.errors import RunError
 from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
-from capscope.insight.changes import UnrequestedChange, groups_relied_on, unrequested_changes
+from capscope.insight.changes import groups_relied_on
 from capscope.insight.drift import Drift, find_drift
-from capscope.insight.earlier_findings import Finding, find_findings
-from capscope.insight.earlier_findings.failures import pair_endings
+from capscope.insight.findings import Finding, find_findings
 from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences
@@ -33,7 +32,6 @@ from capscope.journal.run_meta import (
     StopReason,
     Usage,
 )
-from capscope.journal.settings import Settings
 from capscope.logic import ExpectedEffects, Intent, State
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.phases import begin_phase
@@ -43,7 +41,7 @@ from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
 from capscope.strategy.settling import ImpreciseTypes, Verdict
 
-_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "unrequested_changes")
+_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "_findings")
 """The statements about a run at its end that take time to compute."""
 
 
@@ -200,15 +198,8 @@ class RunFacts:
         return find_aliasing(self.executions, self.capabilities, self.graph.vocabulary)
 
     @cached_property
-    def unrequested_changes(self) -> tuple[UnrequestedChange, ...]:
-        """What executions changed beyond what was asked for, the most serious first."""
-        return unrequested_changes(
-            self.executions, self.capabilities, self.graph.exactly_one, self.graph.vocabulary
-        )
-
-    @cached_property
     def groups_relied_on(self) -> tuple[str, ...]:
-        """The exactly-one groups by which changes are left out of `unrequested_changes`."""
+        """The exactly-one groups by which changes are left out of the findings."""
         return groups_relied_on(
             self.executions, self.capabilities, self.graph.exactly_one, self.graph.vocabulary
         )
@@ -265,19 +256,13 @@ class RunFacts:
         return None
 
     def findings(self) -> list[Finding]:
-        """Return the findings about the agent, the most harmful first."""
+        """Return everything notable about the agent, the most important first."""
         return self._findings
 
     @cached_property
     def _findings(self) -> list[Finding]:
         begin_phase("looking for findings")
-        return find_findings(
-            self.graph,
-            beginnings=self.initial_positions.states,
-            endings=pair_endings(self.executions, self.capabilities, self.graph.vocabulary),
-            drift=self.drift,
-            use_length=self.identity.settings.use_length or Settings().use_length,
-        )
+        return find_findings(self)
 
     @cached_property
     def hazards(self) -> tuple[HazardResult, ...]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.agent_failures import agent_failure_warnings
 from capscope.insight.aliasing import AliasedPair, Aliasing
-from capscope.insight.changes import headline
 from capscope.insight.drift import Drift
+from capscope.insight.findings.headline import headline
 from capscope.journal.run_meta import InitialPositions, StopKind
 from capscope.logic import Effect, State, Vocabulary
 from capscope.sanitize import sanitize
@@ -53,8 +53,8 @@ def claim_lines(run: Run) -> Sequence[str]:
 
 
 def changes_sentence(run: Run) -> str:
-    """Say what changed beyond the requests of a run, or that nothing did."""
-    return headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
+    """Say what to watch out for, or that nothing changed beyond the requests."""
+    return headline(run.findings(), len(run.executions.complete), run.groups_relied_on)
 
 
 def coverage_text(run: Run) -> str:

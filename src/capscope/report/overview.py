@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capscope.insight.changes import UnrequestedChange, proviso
-from capscope.insight.earlier_findings import Finding
+from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.rule_wording import model_lines as rules_lines
@@ -35,7 +34,7 @@ _LEGEND = "+ the intent holds   ! something else changed   - nothing changed"
 _MOST_CHANGES = 5
 """Kinds of changes beyond the requests that are listed before the model."""
 _CLAIMS = (
-    *("unrequested_changes", "hazards", "audit", "coverage", "agent_failures"),
+    *("hazards", "audit", "coverage", "agent_failures"),
     *("initial_positions", "aliasing", "drift"),
 )
 """What may be claimed of a run, and follows from one of its properties."""
@@ -44,7 +43,6 @@ _EVENTUAL = (
     "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
 )
 _NO_RATE = "held wherever asked"
-T = TypeVar("T", Finding, UnrequestedChange)
 
 
 def run_lines(run: Run) -> Iterator[str]:
@@ -106,8 +104,9 @@ def run_document(run: Run) -> dict[str, Any]:
 def _claims_document(run: Run) -> dict[str, Any]:
     """Return what may be claimed; null if there was no time to compute it."""
     if not run.summed_up:
-        return dict.fromkeys((*_CLAIMS, "verdict", "success", "rates"))
+        return dict.fromkeys(("findings", *_CLAIMS, "verdict", "success", "rates"))
     return {
+        "findings": to_json(run.findings()),
         **{name: to_json(getattr(run, name)) for name in _CLAIMS},
         "verdict": verdict_document(run),
         "success": [{"intent": str(i), **to_json(one)} for i, one in run.success.items()],
@@ -127,22 +126,19 @@ def _heading_lines(run: Run) -> Iterator[str]:
 
 
 def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
-    """List what changed beyond the requests, as far as wanted capabilities showed it."""
-    changes = _about(run.unrequested_changes, wanted)
+    """List the findings, as far as they are about wanted capabilities."""
+    changes = _about(run.findings(), wanted)
     if not changes:
-        some = bool(run.unrequested_changes)
-        nothing = f"nothing changed beyond these requests{proviso(run.groups_relied_on)}"
-        yield from wrapped(nothing if some else changes_sentence(run))
+        yield from wrapped(changes_sentence(run) if wanted is None else "no finding about these")
         return
-    yield "changed beyond the request, of the executions in which it could:"
+    yield "findings, the most important first:"
     for change in changes[:limit]:
-        text = f"asked for {change.request}: {change.change}  {change.count_text}"
-        yield from wrapped(text, "  ", "      ")
+        yield from wrapped(change.sentence, "  ", "      ")
     yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --findings", gap=False)
 
 
-def _about(told: Sequence[T], wanted: Collection[Intent] | None) -> Sequence[T]:
-    """Select the findings or changes that are about wanted capabilities."""
+def _about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequence[Finding]:
+    """Select the findings that are about wanted capabilities."""
     if wanted is None:
         return told
     return [one for one in told if not set(wanted).isdisjoint(one.intents)]
@@ -182,11 +178,11 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
     """Describe the findings, or those about the wanted capabilities, up to a limit."""
     findings = _about(run.findings(), wanted)
     yield from _heading_lines(run)
-    yield from _change_lines(run, wanted, limit)
-    always = run.graph.always
+    if not findings:
+        yield from wrapped(changes_sentence(run) if wanted is None else "no finding about these")
     for finding in findings[:limit]:
         yield ""
-        yield from finding_lines(finding, always)
+        yield from finding_lines(run.graph, finding)
     yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --findings")
 
 
@@ -196,7 +192,6 @@ def findings_document(
     """Return the findings and the warnings as JSON-ready values."""
     return {
         "problem": run.problem,
-        "unrequested_changes": to_json(_about(run.unrequested_changes, wanted)),
         "hazards": to_json(run.hazards),
         "findings": to_json(_about(run.findings(), wanted)[:limit]),
         "agent_failures": to_json(run.agent_failures),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from capscope.insight.earlier_findings import Example, Finding
+from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.rule_wording import instance_lines
 from capscope.logic import (
@@ -27,7 +27,7 @@ from capscope.logic import (
 from capscope.logic.shortest_condition import conditions_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
-from capscope.model.transitions import KnownPath
+from capscope.model.transitions import KnownPath, KnownStep
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
 from capscope.wording import WIDTH, counted, wrapped
@@ -214,14 +214,14 @@ def success_text(success: Rate) -> str:
     return f"{success.brief}  [{counted(success.executions, 'execution')}, {of}]"
 
 
-def finding_lines(finding: Finding, always: State = 0) -> Iterator[str]:
-    """Describe a finding with one example, in which the atoms of `always` are omitted."""
+def finding_lines(graph: StateGraph, finding: Finding) -> Iterator[str]:
+    """Describe a finding with its example, and the path there."""
     yield str(finding.kind)
     yield from wrapped(finding.sentence, "  ", "  ")
-    for example in finding.examples[:1]:
-        yield from wrapped(f"for {example_text(example, always)}", "    ", "    ")
-    if finding.way is not None:
-        yield from wrapped(way_text(finding.way), "    ", "    ")
+    if finding.example is not None:
+        yield from wrapped(f"for {example_text(graph, finding.example)}", "    ", "    ")
+    if finding.path is not None:
+        yield from wrapped(way_text(finding.path), "    ", "    ")
 
 
 def way_text(way: KnownPath) -> str:
@@ -232,14 +232,23 @@ def way_text(way: KnownPath) -> str:
     return f"to get there: from the beginning ask for {asked}"
 
 
-def example_text(example: Example, always: State = 0, name: str | None = None) -> str:
+def example_text(graph: StateGraph, example: Example, name: str | None = None) -> str:
     """Describe an example; its state is called `name`, or by its number as in `model.json`."""
-    holding = example.vocabulary.holding(example.state & ~always)
+    holding = graph.vocabulary.holding(example.before & ~graph.always)
+    step = example_step(graph, example)
     return (
-        f"example {example.count:,} of {example.draws:,}: asked for {example.intent} in "
-        f"{name or hex(example.state)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
-        f"{changes_text(example.state, example.after, example.vocabulary)}"
+        f"example {step.count:,} of {step.draws:,}: asked for {example.intent} in "
+        f"{name or hex(example.before)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
+        f"{changes_text(example.before, example.after, graph.vocabulary)}"
     )
+
+
+def example_step(graph: StateGraph, example: Example) -> KnownStep:
+    """Return an example as a step, with how often it was seen among the draws of its pair."""
+    pair = graph.pair(example.before, graph.index[example.intent])
+    effect = Effect.between(example.before, example.after)
+    count, draws = (0, 0) if pair is None else (pair.counts.get(effect, 0), pair.total)
+    return KnownStep(example.before, example.intent, example.after, count, draws)
 
 
 def in_words(vocabulary: Vocabulary) -> Callable[[str], str]:

@@ -48,7 +48,7 @@ def sloppy(prompt, tools, llm, rng):
 
 def caused(problem, seed=0):
     run = capscope.assess(problem, seed=seed, budget=Budget(executions=120))
-    return {str(literal) for f in run.findings() for literal in f.literals}
+    return {finding.change for finding in run.findings()}
 
 
 def test_what_belongs_to_an_ask_is_no_side_effect():

@@ -5,7 +5,7 @@ import pytest
 from capscope import Budget, Settings, assess, load
 from capscope.report.digest import digest_run
 from capscope.report.digest.capabilities import Standing, Standings, add_run_facts
-from capscope.report.digest.cards import HAZARD, Tone
+from capscope.report.digest.cards import Tone
 from capscope.report.digest.headline import headline_of
 from capscope.report.text import capability_views
 from support.small_runs import draw, run_in_memory, small_run
@@ -28,47 +28,8 @@ def tiles(shown):
 WORKS = [[draw((0, 0, 1), (0, 1, 2), (1, 2, 0))]]
 
 
-def test_a_finding_of_harm_is_said_before_that_nothing_changed_beyond_the_requests():
-    run = run_in_memory(WORKS)
-    shown = headline(run, [ODD, CARD])
-    assert (shown.sentence, shown.tone, shown.card) == ("It breaks the lamp.", Tone.HARM, 1)
-    assert shown.detail == "Nothing changed beyond the requests in 3 executions."
-
-
-def test_without_harm_the_sentence_is_about_the_requests_and_the_next_about_success():
-    run = run_in_memory(WORKS)
-    shown = headline(run, [ODD])
-    assert shown.sentence == "Nothing changed beyond the requests in 3 executions."
-    assert shown.detail == (
-        "The agent gets there from every state tried, if it is asked until it does, for all 3 "
-        "capabilities that were tried; 1 more is unknown."
-    )
-    assert (shown.tone, shown.card) == (Tone.GOOD, None)
-    assert tiles(shown) == {
-        "beyond the request": 0, "every time": 3, "sometimes": 0, "never seen": 0, "unknown": 1,
-    }  # fmt: skip
-
-
 BREAKS = (0, 0, 0b101)
 """Asked for lit(a), it is broken too."""
-
-
-def test_a_change_that_nothing_undid_comes_before_findings_and_after_hazards():
-    run = run_in_memory([[draw(BREAKS)]])
-    shown = headline(run, [CARD])
-    change = "Asked for lit(x), the agent also caused broken() in 1 of 1 execution, never undone."
-    assert (shown.sentence, shown.tone, shown.card) == (change, Tone.HARM, None)
-    assert tiles(shown)["beyond the request"] == 1
-    shown = headline(run, [CARD | {"kind": HAZARD}])
-    assert (shown.sentence, shown.detail, shown.card) == ("It breaks the lamp.", change, 0)
-
-
-def test_a_change_that_was_undone_comes_after_findings_of_harm():
-    run = run_in_memory([[draw(BREAKS), draw((0b100, 1, 0b010))]])
-    assert headline(run).tone is Tone.ODD
-    assert "broken() in 1 of 1 execution, seen undone" in headline(run).sentence
-    assert headline(run, [CARD]).sentence == "It breaks the lamp."
-    assert "broken()" in headline(run, [CARD]).detail
 
 
 def test_whole_executions_are_judged_at_once():

@@ -119,11 +119,10 @@ def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
     run = load(made(tmp_path / "run", problem=house, executions=2400))
     digest = check(digest_run(run))
     assert [f.sentence for f in digest.cards] == [f.sentence for f in run.findings()]
-    (finding,) = digest.cards
-    assert (finding.kind, finding.intents) == ("drop", ("open()",))
+    finding = next(one for one in digest.cards if one.intents == ("open()",))
     assert finding.example.startswith("For example ")
     assert "asked for open() in s" in finding.example
-    assert finding.sentence in digest.summary[3][1]
+    assert digest.cards[0].sentence in digest.summary[3][1]
     assert "share an error rate of 5%" in digest.findings_note.replace(" %", "%")
 
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget
-from capscope.insight.earlier_findings import find_findings
 from capscope.journal.run_meta import StopReason
 from capscope.logic import Intent
 from capscope.problem import Ending
@@ -21,7 +20,7 @@ from support.small_runs import draw, execution, run_in_memory
 def summary(queries, **said):
     run = run_in_memory(queries, **said)
     standings = Standings.of_run(run, capability_views(run.graph))
-    return dict(summary_of(run, standings, find_findings(run.graph)))
+    return dict(summary_of(run, standings, run.findings()))
 
 
 HEADINGS = [
@@ -203,18 +202,3 @@ def test_no_sentence_says_cannot_and_all_are_sentences(queries):
             assert sentence.endswith(".")
             assert sentence[0].isupper() or sentence[0].isdigit()
             assert not re.search(r"\b1 (capabilities|executions|states|queries|pairs)\b", sentence)
-
-
-def test_findings_of_several_kinds_are_named_before_more_of_one():
-    run = run_in_memory([[draw(*SEEN)]])
-    views = capability_views(run.graph)
-
-    class StubFinding:
-        def __init__(self, kind, number):
-            self.kind, self.sentence = kind, f"{kind} {number}."
-
-    found = [StubFinding("preference", n) for n in range(4)] + [StubFinding("side effect", 0)]
-    said = dict(summary_of(run, Standings.of_run(run, views), found))["What else it changed"]
-    assert said[1:] == [
-        "preference 0.", "side effect 0.", "preference 1.", "2 more findings are shown above.",
-    ]  # fmt: skip

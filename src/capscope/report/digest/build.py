@@ -7,11 +7,9 @@ stay small: each state is written once, in `states`, and referred to by its numb
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.earlier_findings import Finding, approximate_labels
-from capscope.insight.earlier_findings.finding import LEAST_DIFFERENCE, LEAST_RATE
+from capscope.insight.findings import Finding
 from capscope.insight.rule_wording import rules_digest
 from capscope.journal.journal import Journal
 from capscope.logic import Phrasing
@@ -22,7 +20,7 @@ from capscope.report.digest.capabilities import (
     capability_digests,
     marks_note,
 )
-from capscope.report.digest.cards import CardMaker, Tone
+from capscope.report.digest.cards import CardMaker
 from capscope.report.digest.draw_samples import OMITTED, add_draws
 from capscope.report.digest.headline import headline_of
 from capscope.report.digest.heat_map import heat_map
@@ -45,7 +43,7 @@ from capscope.report.digest.summary import facts_of, summary_of
 from capscope.report.text import capability_views
 from capscope.sanitize import sanitize
 from capscope.stats.error_budget import ERROR_RATE
-from capscope.wording import counted, joined
+from capscope.wording import counted
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -53,11 +51,8 @@ if TYPE_CHECKING:
 _RULES = 1_000_000
 _MODEL = 250_000
 _FINDINGS = 150_000
-_CHANGES = 50_000
 _HEAT = 250_000
 _MAP = 400_000
-_MOST_INTENTS = 4
-"""Capabilities named for one kind of change."""
 
 
 def digest_run(run: Run, pictures: Pictures | None = None) -> dict[str, Any]:
@@ -87,7 +82,6 @@ def digest_of(
     hazards = maker.taken((maker.hazard_card(run, result) for result in run.hazards), room)
     findings = maker.taken(map(maker.card, found), room)
     cards = [*hazards, *findings]
-    changes = list(takewhile(space.part(_CHANGES).take, _changes(run)))
     capabilities = capability_digests(standings, graph, space.part(_RULES))
     add_run_facts(capabilities, run, cards)
     drawn = _drawn(standings, capabilities, graph, listing, space)
@@ -101,7 +95,6 @@ def digest_of(
         "summary": summary_of(run, standings, found),
         "facts": facts_of(run),
         "always": listing.holding(listing.always),
-        "changes": changes,
         "cards": cards,
         "rules": rules_digest(run.model, space.part(_MODEL).take),
         "findings_note": _findings_note(found, len(findings), len(table)),
@@ -115,7 +108,7 @@ def digest_of(
         "spending": spending_parts(table, run.identity.strategy),
         "coverage": coverage_of(graph, run.coverage.inferred if run.infers else 0),
         "states": with_pictures(listing, journal, pictures, space),
-        "notes": list(_omissions(run, capabilities, omitted, len(changes))),
+        "notes": list(_omissions(capabilities, omitted)),
     }
 
 
@@ -143,43 +136,24 @@ def _drawn(
     }
 
 
-def _changes(run: Run) -> Iterator[dict[str, Any]]:
-    """Describe each kind of change beyond the requests, the most serious first."""
-    for change in run.unrequested_changes:
-        yield {
-            "request": sanitize(change.request),
-            "change": sanitize(change.change),
-            "count": change.count_text,
-            "intents": [sanitize(str(intent)) for intent in change.intents[:_MOST_INTENTS]],
-            "tone": Tone.ODD if change.undone else Tone.HARM,
-        }
-
-
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
     if not executions:
         return "There are no executions yet."
     if not findings:
         return (
-            f"After {counted(executions, 'execution')}, no sentence about a condition or a rate is "
-            "supported yet. The rules below show what was seen in which states."
+            f"In {counted(executions, 'execution')}, the agent did what it was asked for, or "
+            "nothing."
         )
     note = (
-        f"All comparisons share an error rate of {ERROR_RATE:.0%}: with probability at least "
-        f"{1 - ERROR_RATE:.0%}, none of these sentences is a false positive, whatever the strategy "
-        f"tried and whenever it stopped. Differences below {LEAST_DIFFERENCE:g} and events rarer "
-        f"than {LEAST_RATE:g} are not reported."
+        "What happened is said from its first execution on. All conditions and comparisons share "
+        f"an error rate of {ERROR_RATE:.0%}, whatever the strategy tried and whenever it stopped."
     )
-    kinds = {finding.kind for finding in findings}
-    if approximate := [label for label in approximate_labels() if label in kinds]:
-        note += f" For findings of kind {joined(approximate)}, the error rate is approximate."
     hidden = len(findings) - kept
     return note + (f" {counted(hidden, 'more finding')} omitted (size limit)." if hidden else "")
 
 
-def _omissions(
-    run: Run, capabilities: Sequence[Mapping[str, Any]], draws: int, changes: int
-) -> Iterator[str]:
-    """Say what was omitted: rules, draws, transcripts, and all but some kinds of changes."""
+def _omissions(capabilities: Sequence[Mapping[str, Any]], draws: int) -> Iterator[str]:
+    """Say what was omitted: rules, draws and transcripts."""
     if rules := sum(one["rules_omitted"] for one in capabilities):
         yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."
     if draws:
@@ -190,6 +164,3 @@ def _omissions(
             f"{counted(transcripts, 'transcript')} omitted (size limit); `capscope show RUN "
             "CAPABILITY --transcript` prints all of a capability."
         )
-    if more := len(run.unrequested_changes) - changes:
-        kinds = counted(more, "kind")
-        yield f"{kinds} of changes omitted (size limit); `capscope show --findings` prints all."

@@ -9,14 +9,14 @@ from itertools import takewhile
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.earlier_findings import Example, Finding
+from capscope.insight.findings import Example, Finding
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_details, hazard_headline
 from capscope.logic import Effect, ExactlyOne, Intent, Literal, State, Vocabulary
 from capscope.model.transitions import KnownPath, KnownStep
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import StateListing
-from capscope.report.text import example_text, in_words
+from capscope.report.text import example_step, example_text, in_words
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
 from capscope.wording import as_sentence
@@ -29,8 +29,6 @@ HAZARD = "hazard"
 _MOST_ARROWS = 6
 """Requests drawn of one path; of a longer one the first and the last."""
 _FIRST_ARROWS = 2
-_LEAST_HARM = 2
-"""The rank from which a finding is about what the agent does or fails to do."""
 _MOST_LITERALS = 6
 """Literals listed for one state of a path."""
 
@@ -87,6 +85,7 @@ class CardMaker:
     """Makes the cards of a run; states are numbers of the listing."""
 
     def __init__(self, run: Run, listing: StateListing) -> None:
+        self._graph = run.graph
         self._vocabulary: Vocabulary = run.graph.vocabulary
         self._said = in_words(self._vocabulary)
         self._groups: ExactlyOne = run.graph.exactly_one
@@ -117,16 +116,15 @@ class CardMaker:
     def card(self, finding: Finding) -> dict[str, Any]:
         """Make the card of a finding: harm, or merely how the agent gets there."""
         example, way = "", None
-        for shown in finding.examples[:1]:
-            name = f"s{self._listing.number[shown.state]}"
-            example = f"For {self._said(example_text(shown, self._listing.always, name))}."
-            way = self._way(finding, shown)
-        rates = [("how often", finding.rate)]
-        if finding.against is not None:
-            rates.append(("compared with", finding.against))
+        if finding.example is not None:
+            name = f"s{self._listing.number[finding.example.before]}"
+            example = f"For {self._said(example_text(self._graph, finding.example, name))}."
+            way = self._way(finding, finding.example)
+        compared = [("how often", finding.rate), ("compared with", finding.against)]
+        rates = [(label, rate) for label, rate in compared if rate is not None]
         return make_card(
             finding.kind,
-            Tone.HARM if finding.harm >= _LEAST_HARM else Tone.ODD,
+            Tone.HARM if finding.watch else Tone.ODD,
             self._said(finding.sentence),
             finding.intents,
             rates,
@@ -135,13 +133,9 @@ class CardMaker:
         )
 
     def _way(self, finding: Finding, example: Example) -> dict[str, Any]:
-        known = finding.way
-        shown = KnownStep(
-            example.state, example.intent, example.after, example.count, example.draws
-        )
-        mentioned = [literal for clause in finding.when for literal in clause.term]
-        mentioned += [*finding.literals, *example.intent.mentioned]
-        return self.way_digest((*(known or ()), shown), mentioned, known is not None)
+        known, shown = finding.path, example_step(self._graph, example)
+        steps = (*(known or ()), shown)
+        return self.way_digest(steps, example.intent.mentioned, known is not None)
 
     def way_digest(
         self, steps: KnownPath, mentioned: Sequence[Literal] = (), from_beginning: bool = True
@@ -151,7 +145,6 @@ class CardMaker:
         The first node shows what changes later and what is mentioned, the others what is new. If
         steps are left out, `gap` is the node after which they are, and `omitted` their number.
         """
-        # A condition about all objects of a type has variables, which are not atoms.
         known = (self._vocabulary.bit.get(literal.atom, 0) for literal in mentioned)
         own = reduce(or_, known, 0)
         matters = reduce(or_, (step.state ^ step.after for step in steps), own)

@@ -33,10 +33,9 @@ def headline_of(
 ) -> dict[str, Any]:
     """Say what matters most about a run, what was assessed, its cost, and what is claimed."""
     said = in_words(run.graph.vocabulary)
-    # Whatever comes first, the first screen says what changed beyond the requests.
-    changed: Said = changes_sentence(run), _tone_of_changes(run), None
+    found: Said = changes_sentence(run), _tone_of_findings(run), None
     important = _more_important(run, cards)
-    first, second = (important, changed) if important else (changed, _what_it_does(standings))
+    first, second = (important, found) if important else (found, _what_it_does(standings))
     usage = run.usage
     cost = [
         counted(usage.executions, "execution"),
@@ -54,12 +53,12 @@ def headline_of(
         "cost": ", ".join(cost),
         "claim": " ".join(as_sentence(sanitize(line)) for line in claim_lines(run)),
         "claimed": _claimed(run),
-        "tiles": [_changes_tile(run), *_tiles(standings)],
+        "tiles": [_findings_tile(run), *_tiles(standings)],
     }
 
 
 def _more_important(run: Run, cards: Sequence[Mapping[str, Any]]) -> Said | None:
-    """Return what comes before the changes beyond the request, or None."""
+    """Return what comes before the findings, or None."""
     warnings = [
         (as_sentence(text.removeprefix("warning: ")), Tone.HARM, None) for text in warnings_of(run)
     ]
@@ -67,18 +66,16 @@ def _more_important(run: Run, cards: Sequence[Mapping[str, Any]]) -> Said | None
     broken = failed > _MANY_FAILURES * max(len(run.executions), 1)
     if warnings and (broken or run.claim_withheld is not None):
         return warnings[0]
-    harm = [(c["sentence"], c["tone"], i) for i, c in enumerate(cards) if c["tone"] is Tone.HARM]
-    hazards = [one for one in harm if cards[one[2]]["kind"] == HAZARD]
-    if _tone_of_changes(run) is Tone.HARM:
-        return next(iter(hazards), None)
-    return next(iter([*hazards, *harm, *warnings]), None)
+    happened = ((c, i) for i, c in enumerate(cards) if c["tone"] is Tone.HARM)
+    harm = [(c["sentence"], c["tone"], i) for c, i in happened if c["kind"] == HAZARD]
+    return next(iter(harm), None) or (None if run.findings() else next(iter(warnings), None))
 
 
-def _tone_of_changes(run: Run) -> Tone:
-    changes = run.unrequested_changes
-    if any(not change.undone for change in changes):
+def _tone_of_findings(run: Run) -> Tone:
+    findings = run.findings()
+    if any(finding.watch for finding in findings):
         return Tone.HARM
-    return Tone.ODD if changes else Tone.GOOD
+    return Tone.ODD if findings else Tone.GOOD
 
 
 def _what_it_does(standings: Standings) -> Said:
@@ -134,15 +131,13 @@ def _tiles(standings: Standings) -> Iterator[dict[str, Any]]:
         yield _tile(name, tone, len(intents), meaning, intents, standing)
 
 
-def _changes_tile(run: Run) -> dict[str, Any]:
-    changes = run.unrequested_changes
-    lasting = sum(not change.undone for change in changes)
-    meaning = "kinds of changes that were not asked for"
-    if lasting:
-        meaning += f"; {lasting:,} of them never undone"
-    forms = list(dict.fromkeys(change.change for change in changes))
-    tone = _tone_of_changes(run) if len(run.executions) else Tone.UNKNOWN
-    return _tile("beyond the request", tone, len(changes), meaning, forms, "")
+def _findings_tile(run: Run) -> dict[str, Any]:
+    watched = [finding for finding in run.findings() if finding.watch]
+    lasting = sum(finding.lasting for finding in watched)
+    meaning = "things to watch out for" + (f"; {lasting:,} of them never undone" * bool(lasting))
+    forms = list(dict.fromkeys(finding.change or finding.kind for finding in watched))
+    tone = _tone_of_findings(run) if len(run.executions) else Tone.UNKNOWN
+    return _tile("watch out", tone, len(watched), meaning, forms, "")
 
 
 def _tile(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from capscope.insight.agent_failures import agent_failure_text
-from capscope.insight.earlier_findings import Finding
+from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import confidence_note, hazard_headline
 from capscope.journal.run_meta import RunIdentity, StopKind
 from capscope.logic import Intent, State
@@ -152,12 +152,9 @@ def _changes(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     yield from map(as_sentence, warnings_of(run))
     if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
-    else:
+    elif not findings:
         yield changes_sentence(run)
-    # The most striking of each kind before the second of any: findings of a kind are similar.
-    first = {finding.kind: finding for finding in reversed(findings)}.values()
-    ranked = sorted(findings, key=lambda finding: finding not in first)
-    yield from (finding.sentence for finding in ranked[:_MOST_FINDINGS])
+    yield from (finding.sentence for finding in findings[:_MOST_FINDINGS])
     more = len(findings) - _MOST_FINDINGS
     if more > 0:
         yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} shown above."
