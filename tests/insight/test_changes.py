@@ -29,7 +29,7 @@ def first_sentence(run):
 @pytest.mark.parametrize("bug", MAIL_BUGS)
 def test_certain_damage_to_mail_is_in_the_headline_within_twenty_executions(bug, seed):
     run = assessed(mail_problem(bug), seed=seed)
-    assert first_sentence(run).startswith("Asked for archived(x), the agent ")
+    assert first_sentence(run).startswith("Asked for archived(x)")
     assert f"caused {MAIL_BUGS[bug]} " in first_sentence(run)
     assert "never undone" in first_sentence(run)
     assert false_lines(run) == []

@@ -11,29 +11,10 @@ from collections import defaultdict
 from capscope.insight.findings.headline import headline
 from capscope.problem.attempt import Ending
 
-_RATE = re.compile(
-    r"(\d\.\d\d) \(95 % interval (\d\.\d\d) to (\d\.\d\d); "
-    r"([\d,]+) executions? in ([\d,]+) states?\)"
-)
-_ROUNDING = 0.00501
-_SAME = 0.01
-"""Two true probabilities closer than this do not make a condition."""
-_NEEDED = 1 / 3
-"""What the agent achieves its intent without more often than this was not needed."""
-
 
 def false_sentences(world, run):
     """Return why sentences about a run are false, with the sentences."""
     return false_findings(world, run, run.findings()) + false_lines(run)
-
-
-def false_findings(world, run, findings):
-    """Return why the sentences of findings are false."""
-    return [
-        f"{reason}: {finding.sentence}"
-        for finding in findings
-        for reason in _FindingCheck(world, run, finding).reasons()
-    ]
 
 
 def rows(run):
@@ -54,79 +35,130 @@ def rows(run):
 
 
 def false_lines(run):
-    """Return which lines about unrequested changes are false, missing, or in the headline wrong."""
-    expected = naive_changes(run)
-    findings = run.findings()
-    listed = {(f.request, f.change): f.count_text for f in findings if f.change}
-    found = [
-        f"line {key}: printed {listed.get(key)!r}, recomputed {expected.get(key)!r}"
-        for key in expected.keys() | listed.keys()
-        if listed.get(key) != expected.get(key)
-    ]
-    number = sum(1 for _ in rows(run))
-    sentence = headline(findings, number, run.groups_relied_on)
-    if not expected:
-        start, _, groups = sentence.partition(", except what follows if exactly one of ")
-        right = (
-            start.removesuffix(".")
-            == f"Nothing changed beyond the requests in {number:,} executions"
-        )
-        right = right and bool(groups) is bool(naive_changes(run, with_groups=False))
+    """Return which sentences about changes are false or missing, or in the headline wrong."""
+    findings = [f for f in run.findings() if f.change]
+    changes = naive_changes(run)
+    told = {(f.request, form) for f in findings for form in f.change.split(" and ")}
+    wrong = [f"not said: {key}" for key in changes.keys() - told]
+    wrong += [f"{reason}: {f.sentence}" for f in findings for reason in _wrong(run, f, changes)]
+    every = run.findings()
+    sentence = headline(every, sum(1 for _ in rows(run)), run.groups_relied_on)
+    if every and any(f.change for f in every):
+        right = sentence.startswith(every[0].sentence)
     else:
-        named = [
-            key for key in expected
-            if f"Asked for {key[0]}, the agent " in sentence and key[1] in sentence
-        ]  # fmt: skip
-        right = bool(named)
-    return found if right else [*found, f"headline: {sentence}"]
+        _, _, groups = sentence.partition(", except what follows if exactly one of ")
+        right = bool(groups) is bool(naive_changes(run, with_groups=False))
+    return wrong if right else [*wrong, f"headline: {sentence}"]
 
 
 def naive_changes(run, *, with_groups=True):
-    """Return the text of each form of change beyond each form of request, counted naively."""
+    """Return, by the forms of request and change, each execution and whether it made the change.
+
+    Executions are left out in which the change could not happen.
+    """
     vocabulary, states = run.graph.vocabulary, list(run.graph.nodes)
     true = {s: set(map(str, vocabulary.holding(s))) for s in {*states, *run.executions.states}}
     groups = _exactly_one(vocabulary, [true[s] for s in states]) if with_groups else []
-    every = list(rows(run))
-    reversed_ = {
-        (str(atom), str(atom) in true[after])
-        for before, _, after, _ in every
-        for atom in vocabulary.atoms
-        if (str(atom) in true[before]) != (str(atom) in true[after])
-    }
-    made, victims = defaultdict(list), defaultdict(set)
-    for before, intent, after, ending in every:
-        step = ending is Ending.CHANGED and not intent.holds(after, vocabulary)
-        changed = _beyond(vocabulary, intent, true[before], true[after], groups)
+    every, made = list(rows(run)), defaultdict(dict)
+    for number, (before, intent, after, _) in enumerate(every):
         request, form_of = _forms(vocabulary, intent)
-        for form in {form_of(atom, added) for atom, added in changed}:
-            own = [(a, added) for a, added in changed if form_of(a, added) == form]
-            undone = any((str(a), not added) in reversed_ for a, added in own)
-            made[request, form].append((len(own), step, undone))
-            victims[request, form] |= {atom.arguments for atom, _ in own}
-    texts = {}
+        for atom, added in _beyond(vocabulary, intent, true[before], true[after], groups):
+            own = made[request, form_of(atom, added)]
+            own.setdefault(number, set()).add((atom, added))
+    found = {}
     for (request, form), hits in made.items():
-        possible = 0
-        fixed = _always_the_same(form, victims[request, form])
-        for before, intent, _, _ in every:
+        victims = {atom.arguments for own in hits.values() for atom, _ in own}
+        fixed = _always_the_same(form, victims)
+        could = {}
+        for number, (before, intent, _, _) in enumerate(every):
             asked, form_of = _forms(vocabulary, intent)
             mentioned = {(str(x.atom), x.positive) for x in intent.mentioned}
-            possible += asked == request and any(
+            if asked == request and any(
                 form_of(atom, added) == form
                 and all(atom.arguments[i] == name for i, name in fixed.items())
                 and (str(atom) in true[before]) != added
                 and (str(atom), added) not in mentioned
                 for atom in vocabulary.atoms
                 for added in (True, False)
-            )
-        parts = [f"{len(hits):,} of {possible:,} execution{'s' * (possible > 1)}"]
-        most = max(number for number, *_ in hits)
-        parts += [f"up to {most} at once"] if most > 1 else []
-        parts += ["on the way"] if all(step for _, step, _ in hits) else []
-        parts.append("seen undone" if any(undone for *_, undone in hits) else "never undone")
+            ):
+                could[number] = hits.get(number, set())
         name, _, arguments = form[:-1].partition("(")
         shown = [fixed.get(i, shown) for i, shown in enumerate(arguments.split(","))]
-        texts[request, f"{name}({','.join(shown)})"] = ", ".join(parts)
-    return texts
+        found[request, f"{name}({','.join(shown)})"] = could
+    return found
+
+
+def _wrong(run, finding, changes):
+    """Yield what is false about a finding of changes, from the rows alone."""
+    every, words = list(rows(run)), run.graph.vocabulary
+    parts = [changes.get((finding.request, form)) for form in finding.change.split(" and ")]
+    if None in parts:
+        yield "nothing of the kind happened"
+        return
+    could = set(parts[0]).intersection(*parts)
+    made = {n for n in could if all(part[n] for part in parts)}
+    held = {n for n in could if every[n][1].holds(every[n][0], words)}
+    could -= set() if made & held else held
+    inside = {n for n in could if all(_holds(str(x), *every[n][:2], words) for x in finding.when)}
+    if (len(made & inside), len(inside)) != (finding.count, finding.possible):
+        yield f"counted {len(made & inside)} of {len(inside)}"
+    achieved = sum(every[n][1].holds(every[n][2], words) for n in made & inside)
+    if ("instead in" in finding.sentence) is not (2 * achieved < len(made & inside)):
+        yield f"achieved in {achieved}"
+    reversed_ = {
+        (atom, not added)
+        for before, _, after, _ in every
+        for atom, added in _changed(words, before, after)
+    }
+    lasting = any(not (set().union(*part.values()) & reversed_) for part in parts)
+    if finding.lasting is not lasting or ("never undone" in finding.sentence) is not lasting:
+        yield "never undone" if lasting else "undone"
+    steps = [n for n in made if every[n][3] is Ending.CHANGED
+             and not every[n][1].holds(every[n][2], words)]  # fmt: skip
+    if finding.need == "on the way" and (lasting or 2 * len(steps) < len(made)):
+        yield "not on the way"
+    for rate, part in ((finding.rate, inside), (finding.against, could - inside)):
+        if rate is not None and rate.executions != len(part):
+            yield f"a rate of {rate.executions} executions instead of {len(part)}"
+
+
+def _changed(words, before, after):
+    for atom in words.atoms:
+        bit = words.bit[atom]
+        if (before ^ after) & bit:
+            yield atom, bool(after & bit)
+
+
+def _holds(text, state, intent, words):
+    """Return whether a literal of a condition holds before a request, read from its text."""
+    bound = dict(zip("xyzuvw", intent.objects, strict=False))
+    equal = re.fullmatch(r"(\S+) (!?=) (\S+)", text)
+    if equal:
+        return (bound[equal[1]] == equal[3]) is (equal[2] == "=")
+    pair = re.fullmatch(r"(some|no) (\w+) with (\S.*\)) and (\S.*)", text)
+    if pair:
+        others = [o for o in words.objects if o not in intent.objects]
+        both = (
+            all(_some(atom, state, {**bound, pair[2]: o}, words) for atom in (pair[3], pair[4]))
+            for o in others
+        )
+        return any(both) is (pair[1] == "some")
+    positive = not text.startswith("not ")
+    return _some(text.removeprefix("not "), state, bound, words) is positive
+
+
+def _some(pattern, state, bound, words):
+    """Return whether an atom of a pattern holds; what is no object stands for any other."""
+    name, _, inside = pattern[:-1].partition("(")
+    wanted = [bound.get(a.strip(), a.strip()) for a in inside.split(",") if a.strip()]
+    return any(
+        atom.predicate == name
+        and all(
+            a == w or (w not in words.objects and a not in bound.values())
+            for a, w in zip(atom.arguments, wanted, strict=True)
+        )
+        for atom in words.holding(state)
+    )
 
 
 def _always_the_same(form, victims):
@@ -185,14 +217,83 @@ def _forms(vocabulary, intent):
 
 # --- findings ---------------------------------------------------------------------------------
 
+_SAME = 0.01
+"""Two true probabilities closer than this do not make a condition."""
+_NEEDED = 1 / 3
+"""What the agent achieves its request without more often than this was not needed."""
 
-class _FindingCheck:
-    """What is false about the sentence of a finding."""
 
-    def __init__(self, world, run, finding):
-        self._world, self._run, self._finding = world, run, finding
+def false_findings(world, run, findings):
+    """Return why the sentences of findings are false, by the known truth."""
+    return [
+        f"{reason}: {finding.sentence}"
+        for finding in findings
+        for reason in _against_truth(world, run, finding)
+    ]
 
-    def reasons(self):
-        # Agents here never break down, never change, and treat all objects alike.
-        known = {"does more", "does something else"}
-        return [] if self._finding.kind in known else [f"no {self._finding.kind} here"]
+
+def _against_truth(world, run, finding):
+    # Agents here never break down, never change, and treat all objects alike.
+    if finding.kind not in ("does more", "does something else"):
+        yield f"no {finding.kind} here"
+        return
+    words, changes = world.vocabulary, naive_changes(run)
+    every = list(rows(run))
+    parts = [changes[finding.request, form] for form in finding.change.split(" and ")]
+    made = {n for n in set(parts[0]).intersection(*parts) if all(part[n] for part in parts)}
+    sides = {True: [], False: []}
+    for n in set(parts[0]).intersection(*parts):
+        before, intent = every[n][:2]
+        if not intent.holds(before, words):
+            inside = all(_holds(str(x), before, intent, words) for x in finding.when)
+            sides[inside].append(_true_rate(world, before, intent, finding, run))
+    truths = [sum(own) / len(own) for own in (sides[True], sides[False]) if own]
+    rate = finding.rate
+    if rate and truths and not rate.low - 0.005 <= truths[0] <= rate.high + 0.005:
+        yield f"the true rate is {truths[0]:.3f}"
+    if finding.when and len(truths) > 1 and truths[0] < truths[1] + _SAME:
+        yield f"the condition does not matter ({truths[0]:.3f}, {truths[1]:.3f})"
+    if finding.need == "needless":
+        needed = [n for n in made if _is_needed(world, every[n], finding, run)]
+        if 2 * len(needed) > len(made):
+            yield "it was needed"
+    if finding.lasting and "never undone" not in finding.sentence:
+        yield "it lasts"
+
+
+def _event(world, intent, finding, run):
+    """Return whether all changes of a finding happen between two states."""
+    words = world.vocabulary
+    _, form_of = _forms(words, intent)
+    forms = finding.change.split(" and ")
+    names = [set(words.objects) & set(re.findall(r"[\w-]+", form)) for form in forms]
+
+    def happens(before, after):
+        own = list(_changed(words, before, after))
+        return all(
+            any(_is_form(form, form_of(atom, added), atom, named) for atom, added in own)
+            for form, named in zip(forms, names, strict=True)
+        )
+
+    return happens
+
+
+def _is_form(wanted, form, atom, named):
+    if wanted == form:
+        return True
+    same = wanted.partition("(")[0] == form.partition("(")[0]
+    return same and bool(named) and named <= set(atom.arguments)
+
+
+def _true_rate(world, state, intent, finding, run):
+    event = _event(world, intent, finding, run)
+    return sum(p for after, p in world.ends(state, intent).items() if event(state, after))
+
+
+def _is_needed(world, row, finding, run):
+    """Return whether the agent, at its best, achieves the request with the change only."""
+    state, intent, *_ = row
+    holds, event = intent.test(world.vocabulary), _event(world, intent, finding, run)
+    ends = {t: p for t, p in world.ends(state, intent).items() if holds(t)}
+    without = sum(p for t, p in ends.items() if not event(state, t))
+    return without < _NEEDED * sum(ends.values())

@@ -13,9 +13,9 @@ ended because the state changed, before the request held, the change may be a st
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
@@ -25,6 +25,7 @@ from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary, to_json
 from capscope.logic.footprint import Footprint
+from capscope.logic.json_values import OMITTED
 from capscope.problem.attempt import Ending
 from capscope.wording import counted
 
@@ -60,6 +61,12 @@ class UnrequestedChange:
     """The capabilities that showed it."""
     example: Transition
     """The first execution that made it."""
+    whole: Effect = field(metadata=OMITTED)
+    """Everything that executions changed in this form."""
+    made: frozenset[int] = field(repr=False, metadata=OMITTED)
+    """The distinct transitions that made it, by number."""
+    could: tuple[int, ...] = field(repr=False, metadata=OMITTED)
+    """Those in which it could happen."""
 
     @property
     def on_the_way(self) -> bool:
@@ -79,7 +86,8 @@ class UnrequestedChange:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values; states are written as in `model.json`."""
-        written = {one.name: to_json(getattr(self, one.name)) for one in fields(self)}
+        told = (one.name for one in fields(self) if not one.metadata)
+        written = {name: to_json(getattr(self, name)) for name in told}
         ends = {"state": hex(self.example.before), "after": hex(self.example.after)}
         return written | {"example": ends}
 
@@ -147,7 +155,10 @@ def new_changes(
         for text, own in newer.counts().items()
     }
     missed = older.possible(fresh)
-    found = ((change, missed[change.request, change.change]) for change in newer.changes(fresh))
+    found = (
+        (change, older.executions(missed.get((change.request, change.change), ())))
+        for change in newer.changes(fresh)
+    )
     return sorted((pair for pair in found if pair[1]), key=lambda pair: _rank(pair[0]))
 
 
@@ -157,9 +168,9 @@ def _rank(change: UnrequestedChange) -> tuple[Any, ...]:
     return step, change.named, change.undone, -rate, change.request, change.change
 
 
-_Made = tuple[Transition, Effect, int, int]
-"""A transition that made a form of change, what it changed in this form, its executions, and those
-of them that may be a step on the path."""
+_Made = tuple[Transition, Effect, int, int, int]
+"""A transition that made a form of change, what it changed in this form, its executions, those of
+them that may be a step on the path, and its number."""
 Counts = Mapping[str, Mapping[Literal, list[_Made]]]
 """By the form of the request and the form of the change."""
 
@@ -189,13 +200,13 @@ class _Executions:
     def counts(self) -> Counts:
         """Count the executions that made each form of change."""
         counts: dict[str, dict[Literal, list[_Made]]] = {}
-        for transition, number, ended in self._transitions:
+        for place, (transition, number, ended) in enumerate(self._transitions):
             request = self._requests[transition.capability]
             steps = 0 if request.holds(transition.after) else ended
             effect = Effect.between(transition.before, transition.after)
             for form, changed in request.beyond(effect).items():
                 own = counts.setdefault(request.text, {}).setdefault(form, [])
-                own.append((transition, changed, number, steps))
+                own.append((transition, changed, number, steps, place))
         return counts
 
     def with_constants(self, counts: Counts) -> Counts:
@@ -215,15 +226,19 @@ class _Executions:
         )
         return Literal(Atom(form.atom.predicate, tuple(arguments)), form.positive)
 
-    def possible(self, counts: Counts) -> Counter[tuple[str, str]]:
-        """Count the executions in which each form of change could happen."""
-        found: Counter[tuple[str, Literal]] = Counter()
-        for transition, number, _ in self._transitions:
+    def possible(self, counts: Counts) -> dict[tuple[str, str], list[int]]:
+        """List the transitions in which each form of change could happen."""
+        found: dict[tuple[str, Literal], list[int]] = defaultdict(list)
+        for place, (transition, *_) in enumerate(self._transitions):
             request = self._requests[transition.capability]
             for form in counts.get(request.text, ()):
                 if request.may_change(form, transition.before):
-                    found[request.text, form] += number
-        return Counter({(text, str(form)): number for (text, form), number in found.items()})
+                    found[request.text, form].append(place)
+        return {(text, str(form)): places for (text, form), places in found.items()}
+
+    def executions(self, places: Iterable[int]) -> int:
+        """Count the executions of some transitions."""
+        return sum(self._transitions[place][1] for place in places)
 
     def changes(self, counts: Counts) -> Iterator[UnrequestedChange]:
         """Describe some of the changes that were counted."""
@@ -232,20 +247,23 @@ class _Executions:
         possible = self.possible(counts)
         for text, own in counts.items():
             for form, made in own.items():
-                transitions, effects, executions, steps = zip(*made, strict=True)
+                transitions, effects, executions, steps, places = zip(*made, strict=True)
                 whole, first = reduce(Effect.joined, effects), transitions[0]
                 capabilities = sorted({transition.capability for transition in transitions})
                 yield UnrequestedChange(
                     text,
                     str(form),
                     sum(executions),
-                    possible[text, str(form)],
+                    self.executions(possible[text, str(form)]),
                     self._requests[first.capability].names(form),
                     sum(steps),
                     bool(whole.adds & ever.deletes or whole.deletes & ever.adds),
                     max((changed.adds | changed.deletes).bit_count() for changed in effects),
                     tuple(self._intents[c] for c in capabilities),
                     first,
+                    whole,
+                    frozenset(places),
+                    tuple(possible[text, str(form)]),
                 )
 
 

@@ -121,7 +121,7 @@ class LiftedFeatures:
             variables,
             tuple(literal for _, literal, _ in parts),
             tuple(scope for scope, *_ in parts),
-            np.stack([values for *_, values in parts], axis=1),
+            np.array([values for *_, values in parts], dtype=bool).reshape(-1, len(rows)).T,
             rows,
             objects.reshape(len(rows), -1),
         )
@@ -262,6 +262,8 @@ def find_condition(
     if hits.all():
         return FoundCondition((), np.ones(len(hits), dtype=bool), hits)
     members = _distinct(features)
+    if not members:
+        return None
     rows, of_row = _rows(features, hits, members)
     found = best_conjunction(rows, -math.log(error_rate), difference)
     if found is None:

@@ -144,7 +144,7 @@ class Finding:
             times += f" ({_percent(self.rate)})"
         parts = [times]
         if self.against is not None:
-            parts.append(f"otherwise {_percent(self.against)}")
+            parts.append(f"otherwise {self.against.hits or 0:,.0f} of {self.against.executions:,}")
         if self.note:
             parts.append(self.note)
         if self.change:

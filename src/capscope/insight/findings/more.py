@@ -1,48 +1,271 @@
-"""Changes beyond the request, and instead of it."""
+"""Changes beyond the request, and instead of it: when, how often, and whether they were needed.
+
+Changes that always come together are one finding. Executions in which the request held already
+count only if the change came there too: with nothing to do, there is nothing to go wrong.
+
+**Need.** Replays decide where there are any. By example, a change was needless if executions of the
+same request in the same state achieved it by a part of the same changes and without this one along
+their whole trajectory, surely more often than by a slip. It is a part of the request if the same
+single action caused both, always where it could. If executions ended with a change before the
+request held, and the change was undone later, it was on the way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
 
-from capscope.insight.changes import unrequested_changes
+import numpy as np
+
+from capscope.insight.changes import UnrequestedChange, unrequested_changes
+from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Example, Finding, Kind, Need
-from capscope.stats.error_budget import Share
+from capscope.insight.findings.finding import Finding, Kind, Need
+from capscope.journal.execution_table import longer_trajectories
+from capscope.logic import Effect, State
+from capscope.logic.footprint import Footprint
+from capscope.problem import Hazard
+from capscope.stats.arrays import Integers, Mask
+from capscope.stats.betting import evidence_above
+from capscope.stats.error_budget import ERROR_RATE, Share
+from capscope.stats.rate import Rate
+
+_MOST_ROWS = 20_000
+_FEWEST = 2
+"""A condition is looked for from so many occurrences on."""
+_LUCK = 0.2
+"""How often an intent may be achieved without a needed change, by a slip."""
+_SELECTED_FROM = 10
+"""Conditions are chosen by their rates, so the intervals of these are wider."""
+_SHOWN = 8
+_WIDEST = 0.5
+"""A rate is told from so many occurrences on, or if its interval is narrower than this."""
 
 
 def find_changes(context: FindingContext, share: Share) -> list[Finding]:
     """Find what executions changed beyond their requests."""
-    return list(_changes(context))
-
-
-def _changes(context: FindingContext) -> Iterator[Finding]:
     table = context.table
     listed = unrequested_changes(table, context.intents, context.exactly_one, context.vocabulary)
-    first = {t: int(r) for t, r in zip(_transitions(context), table.distinct.first, strict=True)}
+    together: dict[tuple[str, frozenset[int]], list[UnrequestedChange]] = {}
     for change in listed:
-        before, capability, after = change.example
-        intent = context.intents[capability]
-        yield Finding(
-            Kind.MORE if intent.holds(after, context.vocabulary) else Kind.ELSE,
-            change.request,
-            change.change,
-            change.intents,
-            change.executions,
-            change.possible,
-            need=Need.ON_THE_WAY if change.on_the_way else Need.UNDECIDED,
-            lasting=not change.undone,
-            named=change.named,
-            path=context.path(before),
-            example=Example(first[change.example], intent, before, after),
-            note=f"up to {change.most} at once" if change.most > 1 else "",
+        together.setdefault((change.request, change.made), []).append(change)
+    error_rate = math.exp(-share.threshold(len(together)))
+    return [_Changes(context, tuple(own)).finding(error_rate) for own in together.values()]
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """Forms of changes that always came together, and the executions in which they could."""
+
+    context: FindingContext
+    forms: tuple[UnrequestedChange, ...]
+
+    @cached_property
+    def rows(self) -> Integers:
+        """The executions in which all of them could happen."""
+        seen = self.context.table.distinct
+        could = np.zeros((len(self.forms), len(seen)), dtype=bool)
+        for flags, form in zip(could, self.forms, strict=True):
+            flags[list(form.could)] = True
+        held, made = self.context.once(_held)[0], [*self.forms[0].made]
+        possible = could.all(axis=0) & (~held | held[made].any())
+        transition = self.context.table.transition
+        rows = np.flatnonzero(transition >= 0)
+        return rows[possible[transition[rows]]]
+
+    @cached_property
+    def hits(self) -> Mask:
+        """Whether each of these made them."""
+        made = np.zeros(len(self.context.table.distinct), dtype=bool)
+        made[list(self.forms[0].made)] = True
+        flags: Mask = made[self.context.table.transition[self.rows]]
+        return flags
+
+    @cached_property
+    def achieved(self) -> Mask:
+        """Whether the request held at the end of each."""
+        flags: Mask = self.context.once(_held)[1][self.context.table.transition[self.rows]]
+        return flags
+
+    @cached_property
+    def whole(self) -> Effect:
+        """Everything that was changed in these forms."""
+        return reduce(Effect.joined, (form.whole for form in self.forms))
+
+    @property
+    def lasting(self) -> bool:
+        """Whether nothing undid some of them."""
+        return any(not form.undone for form in self.forms)
+
+    def finding(self, error_rate: float) -> Finding:
+        """Describe them."""
+        first, table = self.forms[0], self.context.table
+        step = 2 * first.steps >= first.executions and not self.lasting
+        found = None if step else self._condition(error_rate)
+        inside: Mask = np.ones(len(self.rows), dtype=bool) if found is None else found.inside
+        when = () if found is None else found.when
+        hits: Mask = self.hits & inside
+        example = self.context.nearest(self.rows[hits].tolist())
+        instead = 2 * int(self.achieved[hits].sum()) < int(hits.sum())
+        capabilities = np.unique(table.capability[self.rows[hits]]).tolist()
+        rate = self._rate(inside, bool(when))
+        told = int(hits.sum()) >= _SHOWN or rate.high - rate.low <= _WIDEST
+        return Finding(
+            Kind.ELSE if instead else Kind.MORE,
+            first.request,
+            " and ".join(form.change for form in self.forms),
+            tuple(self.context.intents[c] for c in capabilities),
+            int(hits.sum()),
+            int(inside.sum()),
+            when,
+            rate if told else None,
+            self._rate(~inside, bool(when)) if not inside.all() else None,
+            Need.ON_THE_WAY if step else self._need(hits, inside),
+            self.lasting,
+            any(form.named for form in self.forms),
+            any(self._is_hazard(row) for row in self.rows[hits].tolist()),
+            path=self.context.path(example.before),
+            example=example,
+            note=self._note(hits, instead=instead),
+        )
+
+    def _condition(self, error_rate: float) -> FoundCondition | None:
+        rows = self.rows[-_MOST_ROWS:]
+        if len(rows) < len(self.rows) or self.hits.sum() < _FEWEST:
+            return None
+        table = self.context.table
+        features, place = self.context.once(_features)(self.forms[0].request)
+        pairs = table.distinct.pair[table.transition[rows]]
+        return find_condition(features.where(place[pairs]), self.hits, error_rate)
+
+    def _note(self, hits: Mask, *, instead: bool) -> str:
+        parts = []
+        most = max(form.most for form in self.forms)
+        if most > 1:
+            parts.append(f"up to {most} at once")
+        achieved = int(self.achieved[hits].sum())
+        if instead and achieved:
+            parts.append(f"besides it in {achieved:,}")
+        if not instead and achieved < hits.sum():
+            parts.append(f"instead of it in {int(hits.sum()) - achieved:,}")
+        return ", ".join(parts)
+
+    @cached_property
+    def _pairs(self) -> Integers:
+        """For each execution, the number of its pair of a state and a request."""
+        table = self.context.table
+        pairs = np.stack([table.before[self.rows], table.capability[self.rows]])
+        _, which = np.unique(pairs, axis=1, return_inverse=True)
+        numbers: Integers = which.reshape(-1)
+        return numbers
+
+    def _rate(self, among: Mask, selected: bool) -> Rate:
+        which = self._pairs[among]
+        hits, draws = np.bincount(which, self.hits[among]), np.bincount(which)
+        tried = draws > 0
+        pairs = zip(hits[tried].tolist(), draws[tried].tolist(), strict=True)
+        states = len(np.unique(self.context.table.before[self.rows[among]]))
+        return Rate.of_pairs(pairs, states, _SELECTED_FROM if selected else 1)
+
+    def _need(self, hits: Mask, inside: Mask) -> Need:
+        """Say whether the request needed them, by examples."""
+        alike = self._by_pair(inside & self.achieved)
+        spared = caused = 0
+        for pair, own in self._by_pair(hits & self.achieved).items():
+            others = [row for row in alike.get(pair, ()) if self._spares(row, own[0])]
+            caused, spared = caused + len(own), spared + len(others)
+        if spared and evidence_above(spared, spared + caused, _LUCK) >= -math.log(ERROR_RATE):
+            return Need.NEEDLESS
+        # What no action can have without the other is one thing.
+        steps = self.context.table.simulator_steps[self.rows[hits & self.achieved]]
+        always = self.hits[inside & self.achieved].all()
+        return Need.PART if always and len(steps) and (steps == 1).all() else Need.UNDECIDED
+
+    def _by_pair(self, among: Mask) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for pair, row in zip(self._pairs[among].tolist(), self.rows[among].tolist(), strict=True):
+            found.setdefault(pair, []).append(row)
+        return found
+
+    def _spares(self, row: int, other: int) -> bool:
+        """Return whether an execution made a part of another's changes, never one of these."""
+        less, more = self._effect(row), self._effect(other)
+        if less.without(more) != Effect(0, 0) or self._touches(less):
+            return False
+        before = self.context.example(row).before
+        visited = self.context.once(_visited).get(row, ())
+        return not any(self._touches(Effect.between(before, state)) for state in visited)
+
+    def _touches(self, effect: Effect) -> bool:
+        return bool(effect.adds & self.whole.adds or effect.deletes & self.whole.deletes)
+
+    def _effect(self, row: int) -> Effect:
+        example = self.context.example(row)
+        return Effect.between(example.before, example.after)
+
+    def _is_hazard(self, row: int) -> bool:
+        """Return whether these changes make a hazard happen that the request did not name."""
+        before, after = (getattr(self.context.example(row), end) for end in ("before", "after"))
+        effect = Effect.between(before, after)
+        own = Effect(effect.adds & self.whole.adds, effect.deletes & self.whole.deletes)
+        without = Effect(own.deletes, own.adds).apply(after)
+        return any(
+            hazard.happens(before, after) and not hazard.happens(before, without)
+            for hazard in self.context.once(_hazards)
         )
 
 
-def _transitions(context: FindingContext) -> Iterator[tuple[int, int, int]]:
-    states, seen = context.table.states, context.table.distinct
-    columns = (c.tolist() for c in (seen.before, seen.capability, seen.after))
-    for before, capability, after in zip(*columns, strict=True):
-        yield states[before], capability, states[after]
+def _held(context: FindingContext) -> tuple[Mask, Mask]:
+    """Return for each distinct transition whether the request held before, and after."""
+    table, words = context.table, context.vocabulary
+    tests, seen = [intent.test(words) for intent in context.intents], context.table.distinct
+    asked = seen.capability.tolist()
+    before, after = (
+        np.array(
+            [tests[c](table.states[s]) for c, s in zip(asked, ends.tolist(), strict=True)],
+            dtype=bool,
+        )
+        for ends in (seen.before, seen.after)
+    )
+    return before, after
+
+
+def _visited(context: FindingContext) -> Mapping[int, tuple[State, ...]]:
+    """Return the states of each execution that passed through others than its ends."""
+    if not (context.table.changes > 1).any():
+        return {}
+    with context.run.open_journal() as journal:
+        return dict(longer_trajectories(context.table, journal))
+
+
+def _hazards(context: FindingContext) -> list[Hazard]:
+    texts = dict.fromkeys(context.run.identity.settings.hazards)
+    return [Hazard.parse(text, context.vocabulary) for text in texts]
+
+
+def _features(context: FindingContext) -> Callable[[str], tuple[LiftedFeatures, Integers]]:
+    """Return a function from the form of a request to the features of its pairs.
+
+    The function also returns where each pair is among the rows of the features.
+    """
+    words, table = context.vocabulary, context.table
+    texts = [str(intent.renamed(Footprint(intent, words).lift)) for intent in context.intents]
+    seen = table.distinct
+    _, first = np.unique(seen.pair, return_index=True)
+    states, asked = seen.before[first].tolist(), seen.capability[first].tolist()
+
+    @cache
+    def of(text: str) -> tuple[LiftedFeatures, Integers]:
+        pairs = [pair for pair, capability in enumerate(asked) if texts[capability] == text]
+        place = np.full(len(asked), -1, dtype=np.int64)
+        place[pairs] = np.arange(len(pairs))
+        own = [table.states[states[pair]] for pair in pairs]
+        bindings = [context.intents[asked[pair]].objects for pair in pairs]
+        return LiftedFeatures.of(words, own, bindings), place
+
+    return of
 
 
 BEYOND = FindingKind("beyond the request", "changes beyond the request", find_changes)
