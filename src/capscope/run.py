@@ -95,7 +95,9 @@ class Run(RunFacts):
         table = self.executions.within(executions, simulator_steps)
         graph = initial_graph(self.meta, self.capabilities)
         graph.update(table.transitions())
-        return Run(self.path, self.meta, table, graph, temporary=self._temporary)
+        return Run(
+            self.path, self.meta, table, graph, lessons=self._lessons, temporary=self._temporary
+        )
 
     def show(self, capability: str | None = None) -> PreformattedText:
         """Return the rules of capabilities as text.
@@ -367,6 +369,7 @@ def assess(
     settings: Settings | None = None,
     budget: Budget | None = None,
     run: str | Path | None = None,
+    start_from: Run | str | Path | None = None,
     listener: Listener = ignore,
     workers: int | WorkerSettings = 1,
 ) -> Run:
@@ -380,6 +383,8 @@ def assess(
         budget: The limits; none unless given.
         run: The directory to keep the run in, for `load` and `resume`. Without it, the record lives
             as long as the returned object.
+        start_from: A run in another instance of the same predicates, or its directory. Its rules
+            are audited first, and only what they got wrong is learned.
         listener: Called with each event.
         workers: The number of draws to make in parallel, each on a copy of the problem, or how to
             start the workers.
@@ -389,6 +394,7 @@ def assess(
     """
     begun, where = time.monotonic(), _worker_settings(workers)
     whole = TimeLimit.of(begun, None if budget is None else budget.seconds)
+    source_run = load(start_from) if isinstance(start_from, str | Path) else start_from
     source, loaded, make = whole.prepared("the problem was loaded", lambda: find_problem(problem))
     with _started(whole, where, loaded, make) as started:
         spec = RunSpec(
@@ -400,6 +406,7 @@ def assess(
             budget or Budget(),
             started,
             TimeLimit() if run is None else _with_last_words(whole, where, Path(run), source),
+            None if source_run is None else source_run.experience,
         )
         temporary = None
         if run is None:
@@ -499,8 +506,13 @@ def _carry_out(
         ) from error.__cause__
     # The graph and the model are taken over: loading the run would build the same again.
     meta, table = opened.journal.read_meta(), ExecutionTable.read(opened.journal)
-    audited = state.strategy.audited
-    run = Run(opened.path, meta, table, state.graph, model=audited, temporary=temporary)
+    # A model that was carried over is fitted again: what it plans depends on the order in which
+    # states were met, and a loaded run meets them all at once.
+    audited = state.strategy.audited if spec.experience is None else None
+    run = Run(
+        opened.path, meta, table, state.graph,
+        model=audited, lessons=state.lessons, temporary=temporary,
+    )  # fmt: skip
     run._trusted = True
     run.workers_lost = 0 if spec.workers is None else spec.workers.lost
     if run.kept:

@@ -8,8 +8,7 @@ import pytest
 
 from capscope import Budget, Settings, assess, load, resume
 from capscope.journal.run_meta import StopKind
-from capscope.stats.audit import step_weights
-from support.answer_tables import filing, switching
+from support.answer_tables import filing, surprise_rate, switching
 from support.journal_rows import dump
 
 WORLDS = {
@@ -38,22 +37,6 @@ def starts(run):
         (table.states[before], number == 0)
         for before, number in zip(table.before.tolist(), table.number.tolist(), strict=True)
     ]
-
-
-def surprise_rate(run, answers):
-    """Return the true rate of surprises in random sequences, by following all of them at once."""
-    intents = run.capabilities
-    now, rate = {answers.start: 1.0}, 0.0
-    for weight in step_weights(run.audit.length):
-        after = Counter()
-        for state, share in now.items():
-            for capability, intent in enumerate(intents):
-                for end, odds in answers.outcomes(state, intent).items():
-                    reached = share * odds / len(intents)
-                    after[end] += reached
-                    rate += weight * reached * (not run.model.foresees(state, capability, end))
-        now = after
-    return rate
 
 
 def every_prediction(run, answers):

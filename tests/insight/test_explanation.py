@@ -204,9 +204,9 @@ def fits(monkeypatch):
     """The graphs that a model was fitted to."""
     made, fitted = [], LearnedModel.fitted
 
-    def noted(graph, seed=0):
+    def noted(graph, seed=0, lessons=None):
         made.append(graph)
-        return fitted(graph, seed)
+        return fitted(graph, seed, lessons)
 
     monkeypatch.setattr(LearnedModel, "fitted", noted)
     return made

@@ -195,7 +195,7 @@ def test_a_claim_states_what_needs_no_assumption_about_other_pairs():
         ({"hidden": 1.0}, f"{MISSED} 1 {SETTLED_AT}"),
         ({"imprecise": 7}, "7 rules not yet known to within 0.05"),
         ({"imprecise": 1}, "1 rule not yet known to within 0.05"),
-        ({"thin": 12}, "12 pairs tried less often than --min-draws asks for"),
+        ({"thin": 12}, "12 pairs tried less often than --set min-draws asks for"),
         (
             {"untried": 5, "hidden": 0.5, "imprecise": 3},
             f"5 pairs of a state and a capability never tried, {MISSED} 0.5 {SETTLED_AT}, "

@@ -1,12 +1,14 @@
 """Problems of any number of atoms in which every answer of the agent is known beforehand."""
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
 
 from capscope.logic import Intent, Vocabulary
 from capscope.problem import Limits, Problem
+from capscope.stats.audit import step_weights
 from support import rule_worlds
 from support.quirky_worlds import Sight
 
@@ -131,3 +133,19 @@ def filing(letters=6):
 def switches():
     """The factory for `answer_tables.py:switches`."""
     return switching(slip=0.1).problem()
+
+
+def surprise_rate(run, answers):
+    """Return the true rate of surprises in random sequences, by following all of them at once."""
+    intents = run.capabilities
+    now, rate = {answers.start: 1.0}, 0.0
+    for weight in step_weights(run.audit.length):
+        after = Counter()
+        for state, share in now.items():
+            for capability, intent in enumerate(intents):
+                for end, odds in answers.outcomes(state, intent).items():
+                    reached = share * odds / len(intents)
+                    after[end] += reached
+                    rate += weight * reached * (not run.model.foresees(state, capability, end))
+        now = after
+    return rate

@@ -16,15 +16,17 @@ from capscope.assessment.discovery import intents_of
 from capscope.assessment.known_positions import KnownPositions, after_reset
 from capscope.assessment.time_limit import TimeLimit, interrupted_at
 from capscope.assessment.workers import Workers
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, RunError
 from capscope.journal.draws import Draw, QueryRecord, Start
 from capscope.journal.execution_table import ExecutionTable, LastExecution, Transition
+from capscope.journal.experience import Experience
 from capscope.journal.journal import Journal
 from capscope.journal.run_directory import versions
 from capscope.journal.run_meta import Budget, RunIdentity, RunMeta, StopReason, Usage
 from capscope.journal.settings import Settings
 from capscope.logic import Effect, ExpectedEffects, Intent, State
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
+from capscope.model.lessons import Lessons, SharedPredicates
 from capscope.problem import Ending, Hazard, Problem
 from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
@@ -44,6 +46,8 @@ class RunSpec:
     workers: Workers | None = None
     """Where draws are made; None: in this thread."""
     limit: TimeLimit = field(default_factory=TimeLimit)
+    experience: Experience | None = None
+    """What another run observed, whose rules it starts from."""
     intents: tuple[Intent, ...] = field(init=False)
     """The user's own list; empty means that intents are discovered."""
     hazards: tuple[Hazard, ...] = field(init=False)
@@ -62,6 +66,13 @@ class RunSpec:
         object.__setattr__(self, "expected", ExpectedEffects(self.settings.expected, words))
         number = 1 if self.workers is None else self.workers.number
         strategy = STRATEGIES.find(self.strategy)
+        if self.experience is not None:
+            if not strategy.takes_lessons:
+                names = ", ".join(n for n, one in STRATEGIES.all.items() if one.takes_lessons)
+                raise RunError(
+                    f"the strategy {self.strategy} cannot start from another run; use {names}"
+                )
+            SharedPredicates.of(self.experience.vocabulary, words)
         # If all draws of a query execute one policy, they are what workers share.
         sharing = 1 if strategy.repeats_policy else number
         object.__setattr__(self, "settings", self.settings.with_batch_for(sharing))
@@ -77,7 +88,16 @@ class RunSpec:
     ) -> RunSpec:
         """Return what an existing run was started with, but for the budget and the workers."""
         was, budget = meta.identity, budget or meta.budget
-        return cls(problem, was.source, was.strategy, was.seed, was.settings, budget, workers)
+        return cls(
+            problem, was.source, was.strategy, was.seed, was.settings, budget, workers,
+            experience=meta.experience,
+        )  # fmt: skip
+
+    def lessons(self) -> Lessons | None:
+        """Learn from what the run starts from; None if it starts from nothing."""
+        if self.experience is None:
+            return None
+        return LearnedModel.of_experience(self.experience).lessons_for(self.problem.vocabulary)
 
     @property
     def identity(self) -> RunIdentity:
@@ -93,13 +113,15 @@ class RunSpec:
             limits.horizon,
             limits.reset_every,
             self.settings,
+            "" if self.experience is None else self.experience.name,
         )
 
     def meta(self) -> RunMeta:
         """Return what a new journal says about the run."""
         return RunMeta(
-            self.identity, self.problem.name, self.problem.vocabulary, self.budget, versions()
-        )
+            self.identity, self.problem.name, self.problem.vocabulary, self.budget, versions(),
+            experience=self.experience,
+        )  # fmt: skip
 
 
 def with_declared(settings: Settings, problem: Problem) -> Settings:
@@ -135,10 +157,11 @@ class RunState:
         self.positions = KnownPositions(initial, journal, spec.settings, spec.seed, self._reset)
         for start in initial:
             self.graph.node(start.state)
+        self.lessons = spec.lessons()
         self.strategy = STRATEGIES.find(spec.strategy).begin(
             StrategyContext(
                 self.graph, spec.settings, spec.seed, self.positions,
-                spec.problem.limits.reset_every, str(journal.path), spec.hazards,
+                spec.problem.limits.reset_every, str(journal.path), spec.hazards, self.lessons,
             )
         )  # fmt: skip
         self._effects: set[Effect] = set()

@@ -39,6 +39,7 @@ LIVE_PAGES = "capscope.live_pages"
 _STOPS_AT = {known.claim: known.name for known in STRATEGIES.built_in.values() if known.claim}
 _STRATEGIES = f"One of {', '.join(STRATEGIES.built_in)}, or a strategy of another package."
 _RUN = "Where to keep the run.  [default: runs/PROBLEM-STRATEGY-SEED]"
+_FROM = "Start from the rules of a run in another instance of the same predicates (adaptive)."
 _CLAIMS = ", ".join(f"'{claim}' (--strategy {name})" for claim, name in _STOPS_AT.items())
 
 
@@ -54,6 +55,10 @@ def assess_problem(
     seed: Seed = 0,
     run: Annotated[
         str | None, grouped(OptionGroup.WHERE, _RUN, metavar="DIR", show_default=False)
+    ] = None,
+    start_from: Annotated[
+        str | None,
+        grouped(OptionGroup.WHAT, _FROM, "--from", metavar="DIR", show_default=False),
     ] = None,
     until: Annotated[str | None, grouped(OptionGroup.CLAIM, f"What to stop at: {_CLAIMS}.")] = None,
     live: Live = False,
@@ -72,6 +77,7 @@ def assess_problem(
             settings=settings,
             budget=budget,
             run=directory,
+            start_from=start_from,
             listener=listener,
             workers=replace(workers, ends_program=True),
         )

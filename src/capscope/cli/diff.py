@@ -104,7 +104,7 @@ def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
         return 1
     if (losses or side_effects) and not (comparison.unchanged or comparison.differences):
         raise CapscopeError(
-            f"{NOT_COMPARABLE}; assess both again with --until settled --min-draws 30 and a "
+            f"{NOT_COMPARABLE}; assess both again with --until settled --set min-draws=30 and a "
             "larger budget, or, if their states capture everything that matters, compare with "
             "--any-position"
         )

@@ -63,7 +63,8 @@ def model_document(
 
 def model_of_run(run: Run, wanted: Sequence[Intent] | None = None) -> dict[str, Any]:
     """Return the document of a run."""
-    return model_document(run.model, run.problem, wanted, run.findings())
+    document = model_document(run.model, run.problem, wanted, run.findings())
+    return document | ({} if run.carry_over is None else {"carry_over": to_json(run.carry_over)})
 
 
 def _capability(model: LearnedModel, intent: Intent, family: int) -> dict[str, Any]:

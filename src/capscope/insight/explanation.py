@@ -106,7 +106,7 @@ def _models_before(
         return run.model
     for state in run.initial_positions.states:
         graph.node(state)
-    return LearnedModel.fitted(graph, run.identity.seed)
+    return LearnedModel.fitted(graph, run.identity.seed, run.lessons)
 
 
 def _lines(query: Explanation) -> Iterator[str]:

@@ -6,6 +6,7 @@ Each derived fact is computed when it is first asked for, and kept. What does so
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,6 +15,7 @@ from pathlib import Path
 from capscope.errors import RunError
 from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
+from capscope.insight.carry_over import CarryOver
 from capscope.insight.changes import groups_relied_on
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
@@ -21,6 +23,7 @@ from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences
 from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.experience import Experience
 from capscope.journal.journal import Journal
 from capscope.journal.journal_file import JournalStamp
 from capscope.journal.run_directory import RunDirectory, TemporaryRun
@@ -34,6 +37,7 @@ from capscope.journal.run_meta import (
 )
 from capscope.logic import ExpectedEffects, Intent, State
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
+from capscope.model.lessons import Lessons
 from capscope.phases import begin_phase
 from capscope.problem import Hazard
 from capscope.stats.audit import AuditResult
@@ -56,6 +60,7 @@ class RunFacts:
         graph: StateGraph,
         *,
         model: LearnedModel | None = None,
+        lessons: Lessons | None = None,
         temporary: TemporaryRun | None = None,
     ) -> None:
         self.path = path
@@ -70,6 +75,7 @@ class RunFacts:
         self.workers_lost = 0
         """Workers that were lost while this object was made; their draws were made again."""
         self._model = model
+        self._lessons = lessons
         self._temporary = temporary
         self._verified: JournalStamp | None = None
         """The journal that was found intact."""
@@ -118,14 +124,51 @@ class RunFacts:
         """
         seed, audit = self.identity.seed, self.meta.audit
         if audit is None:
-            return self._model or LearnedModel.fitted(self.graph, seed)
+            return self._model or LearnedModel.fitted(self.graph, seed, self.lessons)
         model = self._model
         if model is None:
             before_audit = initial_graph(self.meta, self.capabilities)
             before_audit.update(self.executions.first_queries(audit.since_query).transitions())
-            model = LearnedModel.fitted(before_audit, seed)
+            model = LearnedModel.fitted(before_audit, seed, self.lessons)
         model.follow(self.graph)
         return model
+
+    @property
+    def lessons(self) -> Lessons | None:
+        """What was learned about another instance, if the run started from that."""
+        source = self.meta.experience
+        if self._lessons is None and source is not None:
+            begin_phase(f"learning from {source.problem}")
+            learned = LearnedModel.of_experience(source)
+            self._lessons = learned.lessons_for(self.meta.vocabulary)
+        return self._lessons
+
+    @property
+    def experience(self) -> Experience:
+        """What was observed, for another run to start from."""
+        table = self.executions
+        before = table if self.audit is None else table.first_queries(self.audit.since_query)
+        learned = before.transitions()
+        drawn = table.transitions() - learned
+        return Experience(
+            self.problem,
+            self.meta.vocabulary,
+            tuple(self.capabilities),
+            self.identity.seed,
+            self.initial_positions.states,
+            Counter({(s, c, t): n for (s, c, t), n in learned.items()}),
+            Counter({(s, c, t): n for (s, c, t), n in drawn.items()}),
+            self.meta.experience,
+        )
+
+    @cached_property
+    def carry_over(self) -> CarryOver | None:
+        """What held of the rules that the run started from; None if it started from nothing."""
+        if self.lessons is None or self.meta.experience is None:
+            return None
+        graph = initial_graph(self.meta, self.capabilities[: self.meta.discovered])
+        carried = LearnedModel.fitted(graph, self.identity.seed, self.lessons)
+        return CarryOver.of(self.meta, self.meta.experience, carried, self.executions)
 
     @cached_property
     def imprecise_types(self) -> ImpreciseTypes:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from math import inf
 from typing import Any, ClassVar
 
 from capscope.errors import CapscopeError
+from capscope.journal.experience import Experience
 from capscope.journal.settings import Settings
 from capscope.logic import STATE, State, Vocabulary, from_json, to_json
 from capscope.problem import Allowance
@@ -135,6 +136,8 @@ class RunIdentity:
     horizon: int = 100
     reset_every: int | None = None
     settings: Settings = field(default_factory=Settings)
+    started_from: str = ""
+    """The name of the experience of another run whose rules it started from; empty if none."""
 
     def differences(self, other: RunIdentity) -> Iterator[str]:
         """Describe each value in which another identity differs from this one."""
@@ -206,6 +209,8 @@ class RunMeta:
     """What was paid for draws that were interrupted before they were recorded."""
     discovery_cut: bool = False
     """Whether a budget ended discovery."""
+    experience: Experience | None = None
+    """What it started from: the executions of a run in another instance."""
 
     REQUIRED: ClassVar = ("identity", "name", "vocabulary", "budget", "versions")
 
@@ -229,7 +234,8 @@ class RunMeta:
 
     def as_stored(self) -> dict[str, Any]:
         """Return the entries that a new journal begins with."""
-        return {name: getattr(self, name) for name in self.REQUIRED}
+        also = () if self.experience is None else ("experience",)
+        return {name: getattr(self, name) for name in (*self.REQUIRED, *also)}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
@@ -242,6 +248,7 @@ class RunMeta:
             values["discovery_cut"] = discovery["cut"]
         if stopped:
             values["stopped"] = stopped["because"], stopped["budget"]
+        experience = values.pop("experience", None)
         meta = from_json(
             cls,
             {
@@ -251,7 +258,11 @@ class RunMeta:
                 "versions": {str(name): str(one) for name, one in stored["versions"].items()},
             },
         )
+        if experience:
+            meta = replace(meta, experience=Experience.from_dict(experience))
         audit = meta.audit
         if audit and not (0 < audit.rate < 1 and 0 < audit.confidence < 1):
             raise ValueError(f"an audit of rate {audit.rate} with confidence {audit.confidence}")
+        if meta.identity.started_from != (meta.experience.name if meta.experience else ""):
+            raise ValueError("what the run started from is not what its identity names")
         return meta

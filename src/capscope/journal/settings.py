@@ -101,7 +101,6 @@ class Settings:
         1,
         "Minimum number of executions of each pair of state and capability (exhaustive).",
         1,
-        group=OptionGroup.CLAIM,
     )
     audit: float = _setting(
         0.01,

@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from capscope.errors import CapscopeError
+from capscope.journal.execution_table import Transition
+from capscope.journal.experience import Counts, Experience
 from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.logic.vocabulary import nearest
 from capscope.model.doubt import (
@@ -36,7 +38,7 @@ from capscope.model.doubt import (
     unseen_outcomes,
 )
 from capscope.model.experts import PURSUING, Experts
-from capscope.model.lessons import Lessons, all_intents
+from capscope.model.lessons import Lessons, SharedPredicates, all_intents, predicates_of
 from capscope.model.lifted_rules import (
     FamilyRules,
     LiftedBehavior,
@@ -125,6 +127,22 @@ class LearnedModel:
         # Questions are chosen without weights of peers, with which runs took longer.
         model._estimate_odds(weigh=True)
         model._far = True
+        return model
+
+    @classmethod
+    def of_experience(cls, experience: Experience) -> LearnedModel:
+        """Learn the model of a run again from what it observed."""
+        earlier, words = experience.earlier, experience.vocabulary
+        lessons = None if earlier is None else cls.of_experience(earlier).lessons_for(words)
+        graph = StateGraph(words, experience.intents)
+        for state in experience.beginnings:
+            graph.node(state)
+        graph.update(_transitions(experience.learned))
+        whole = graph.copy()
+        whole.update(_transitions(experience.audited))
+        model = cls.fitted(graph, experience.seed, lessons)
+        if experience.audited:
+            model.follow(whole)
         return model
 
     @property
@@ -216,7 +234,9 @@ class LearnedModel:
 
     @cached_property
     def _calibration(self) -> Callable[[int, bool, float], float]:
-        twin = LearnedModel(self._fitted_to, self._seed, pursuit=self._pursuit)
+        twin = LearnedModel(
+            self._fitted_to, self._seed, pursuit=self._pursuit, lessons=self._lessons
+        )
         twin._decomposition = Decomposition(twin.graph, self.parts)
         twin.experts.believe_as(self.experts)
         return calibrated_doubt(twin._held_out())
@@ -266,7 +286,7 @@ class LearnedModel:
             self._shown.append({})
             self._grown.append(0)
             self._inferred.append(_nothing_inferred())
-        self.experts.extend()
+        self.experts.extend(far=self._far)
 
     def observe(self, pairs: Iterable[tuple[State, int]]) -> Observed:
         """Take in what the graph learned about some pairs."""
@@ -513,10 +533,16 @@ class LearnedModel:
         Returns:
             A model of all capabilities of the families there; nothing in it was tried.
         """
-        lessons = self.experts.lessons()
-        keys = [family.key for family in self.experts.families.all]
+        lessons = self.lessons_for(vocabulary)
+        known = frozenset(p.name for p in vocabulary.predicates)
+        keys = [f.key for f in self.experts.families.all if predicates_of(f.key) <= known]
         intents = list(all_intents(keys, vocabulary))
         return LearnedModel.fitted(StateGraph(vocabulary, intents), self._seed, lessons)
+
+    def lessons_for(self, vocabulary: Vocabulary) -> Lessons:
+        """Return what carries over to another instance; raise if predicates contradict."""
+        shared = SharedPredicates.of(self.graph.vocabulary, vocabulary)
+        return self.experts.lessons().about(frozenset(shared.shared))
 
     def rules(self, family: str) -> tuple[LiftedRule, ...]:
         """Return the rules of a family, by its name such as `on(X,Y)`.
@@ -652,6 +678,10 @@ class Observed(NamedTuple):
     """Pairs whose first outcome was not foreseen."""
     changed: Iterable[int]
     """Capabilities whose predictions may have changed."""
+
+
+def _transitions(counts: Counts) -> dict[Transition, int]:
+    return {Transition(*one): times for one, times in counts.items()}
 
 
 def _nothing_inferred() -> tuple[Integers, Floats]:

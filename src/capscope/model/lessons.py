@@ -7,6 +7,7 @@ learns from them beside its own executions.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capscope.errors import CapscopeError
 from capscope.logic import Atom, Intent, Literal, Vocabulary
 from capscope.model.terms import Binding, Term, TermSpace
 from capscope.stats.arrays import Floats, Mask
@@ -70,6 +72,14 @@ class FamilyLessons:
     pursued: tuple[bool, ...]
     """Whether each was the next step of a shortest path."""
 
+    def only(self, kept: Sequence[bool]) -> FamilyLessons:
+        """Return some of the examples."""
+        return FamilyLessons(
+            TermRows(self.features.terms, self.features.rows[np.array(kept, dtype=bool)]),
+            tuple(itertools.compress(self.outcomes, kept)),
+            tuple(itertools.compress(self.pursued, kept)),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
@@ -83,6 +93,60 @@ class Lessons:
     """How often outcomes occurred, of types that change the same predicates."""
     games: tuple[tuple[tuple[Form, Binding], tuple[Form, Binding], float], ...] = ()
     """Steps that were preferred to others, with how often."""
+
+    def about(self, predicates: frozenset[str]) -> Lessons:
+        """Return the lessons that mention no other predicates."""
+
+        def known(form: Form | None) -> bool:
+            return all(name in predicates for changes in form or () for _, name, _ in changes)
+
+        return Lessons(
+            {form: one for form, one in self.behaviors.items() if known(form)},
+            {
+                key: one.only([known(outcome.form) for outcome in one.outcomes])
+                for key, one in self.families.items()
+                if predicates_of(key) <= predicates
+            },
+            {key: one for key, one in self.scores.items() if predicates_of(key) <= predicates},
+            self.counts,
+            tuple(g for g in self.games if known(g[0][0]) and known(g[1][0])),
+        )
+
+
+@dataclass(frozen=True)
+class SharedPredicates:
+    """The predicates of two instances, by name."""
+
+    shared: tuple[str, ...]
+    only_there: tuple[str, ...]
+    only_here: tuple[str, ...]
+
+    @classmethod
+    def of(cls, there: Vocabulary, here: Vocabulary) -> SharedPredicates:
+        """Compare two vocabularies; raise if they mean different things by a name."""
+        known, ours = ({p.name: p.types for p in words.predicates} for words in (there, here))
+        for name in known:
+            if known[name] != ours.get(name, known[name]):
+                was, now = (f"{name}({', '.join(one[name])})" for one in (known, ours))
+                raise CapscopeError(
+                    f"nothing can be carried over: the predicate {was} is {now} in the new instance"
+                )
+        shared = tuple(name for name in known if name in ours)
+        if not shared:
+            raise CapscopeError(
+                f"nothing can be carried over: the instances share no predicate (there: "
+                f"{', '.join(known)}; here: {', '.join(ours)})"
+            )
+        return cls(
+            shared,
+            tuple(name for name in known if name not in ours),
+            tuple(name for name in ours if name not in known),
+        )
+
+
+def predicates_of(key: object) -> frozenset[str]:
+    """Return the names of the predicates of a family."""
+    return frozenset(literal[0] for term in key for literal in term)  # type: ignore[attr-defined]
 
 
 def all_intents(keys: Sequence[object], vocabulary: Vocabulary) -> Iterator[Intent]:

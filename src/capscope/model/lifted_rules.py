@@ -234,6 +234,20 @@ def role_names(number: int, vocabulary: Vocabulary) -> list[str]:
     return [next(free) for _ in range(number)]
 
 
+def lifted_name(intent: Intent, vocabulary: Vocabulary) -> str:
+    """Return an intent with roles for objects: the name of its family."""
+    objects = intent.objects
+    roles = dict(zip(objects, role_names(len(objects), vocabulary), strict=True))
+    return " or ".join(
+        " and ".join(
+            ("" if x.positive else "not ")
+            + _atom_text(x.atom.predicate, [roles[o] for o in x.atom.arguments])
+            for x in term
+        )
+        for term in intent.alternatives
+    )
+
+
 def _atom_text(name: str, arguments: Sequence[str]) -> str:
     if name == "=":
         return " = ".join(arguments)
@@ -325,18 +339,9 @@ class _Reader:
 
     def family(self, family: CapabilityFamily) -> FamilyRules:
         intents = [self._model.graph.capabilities[member] for member in family.members]
-        first = intents[0]
-        names = role_names(len(first.objects), self._vocabulary)
-        roles = dict(zip(first.objects, names, strict=True))
-        text = " or ".join(
-            " and ".join(
-                ("" if x.positive else "not ")
-                + _atom_text(x.atom.predicate, [roles[o] for o in x.atom.arguments])
-                for x in term
-            )
-            for term in first.alternatives
-        )
+        names = role_names(len(intents[0].objects), self._vocabulary)
         rules = tuple(self._rules(family, names))
+        text = lifted_name(intents[0], self._vocabulary)
         return FamilyRules(text, tuple(names), tuple(intents), rules)
 
     def _rules(self, family: CapabilityFamily, names: Sequence[str]) -> Iterator[LiftedRule]:

@@ -42,13 +42,15 @@ def claim_lines(run: Run) -> Sequence[str]:
     withheld = run.claim_withheld
     if withheld is not None:
         return (f"nothing is settled: {withheld}",)
+    carried = () if run.carry_over is None else tuple(run.carry_over.lines())
     if run.audit is not None:
         first, *others = run.audit.statements
         if not run.audit.passed:
-            return f"audit not finished: {first}", *others
-        return tuple(line[0].upper() + line[1:] for line in run.audit.statements)
+            return *carried, f"audit not finished: {first}", *others
+        return tuple(line[0].upper() + line[1:] for line in (*carried, *run.audit.statements))
     if claim_of(run.identity.strategy) is Claim.AUDITED:
-        return ("no audit was made yet, so nothing is claimed about how often the model is wrong",)
+        nothing = "no audit was made yet, so nothing is claimed about how often the model is wrong"
+        return *carried, nothing
     return (str(run.verdict),)
 
 

@@ -35,7 +35,7 @@ _MOST_CHANGES = 5
 """Kinds of changes beyond the requests that are listed before the model."""
 _CLAIMS = (
     *("hazards", "audit", "coverage", "agent_failures"),
-    *("initial_positions", "aliasing", "drift"),
+    *("initial_positions", "aliasing", "drift", "carry_over"),
 )
 """What may be claimed of a run, and follows from one of its properties."""
 _EVENTUAL = (

@@ -12,7 +12,7 @@ from any state seen before. These kinds of draws alternate:
 - with hazards, pairs that may lead into one (`hazard_search`).
 
 When hardly any surprise is expected in use, the model is audited (`audit`); the run ends when it
-passes.
+passes. A run that starts from what was learned about another instance audits that first.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ _WAIT = 2.0  # but at most until the executions have grown by this factor
 _WAIT_AT_LEAST = 300
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
 _REFRESH = 1.05
+_CARRIED_AT_LEAST = 200  # executions of the audit of rules that were carried over, if not passed
 
 
 class AdaptiveStrategy:
@@ -68,7 +69,7 @@ class AdaptiveStrategy:
         self._length = settings.use_length
         self.longest_draw = max(self._length, 1)
         graph = context.graph
-        self.model = LearnedModel(graph, context.seed)
+        self.model = LearnedModel(graph, context.seed, lessons=context.lessons)
         initial = [start.state for start in context.positions.initial]
         self._distances = DistancesFromStart(graph, initial)
         seed = child_seed(context.seed, _CANDIDATES)
@@ -95,6 +96,8 @@ class AdaptiveStrategy:
         """The audit under way, or the one that ended the run."""
         self.audited: LearnedModel | None = None
         """The model that it is about."""
+        if context.lessons is not None and settings.audit and self._length:
+            self._begin_audit()
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose the draws of the next query."""
@@ -230,12 +233,15 @@ class AdaptiveStrategy:
         ):
             return
         self._completing = bool(self._near_asked < _MOST_NEAR and self._candidates.near(1, _NEAR))
-        if self._completing:
-            return
+        if not self._completing:
+            self._begin_audit()
+
+    def _begin_audit(self) -> None:
+        settings = self._context.settings
         self._rounds += 1
         graph = self._context.graph
         # What its predictions are looked up in must not have the answers that they are scored on.
-        self.audited = LearnedModel.fitted(graph.copy(), self._context.seed)
+        self.audited = LearnedModel.fitted(graph.copy(), self._context.seed, self._context.lessons)
         self._audited_states = [s for s in graph.nodes if self._candidates.in_scope(s)]
         self._audited_capabilities = len(graph.capabilities)
         self.audit = AuditResult(
@@ -246,6 +252,9 @@ class AdaptiveStrategy:
     def _score(self, number: int, result: QueryResult) -> None:
         assert self.audit is not None and self.audited is not None, "an audit is under way"
         model, intents = self.audited, self._context.graph.capabilities
+        if self._context.lessons is not None:
+            # In an order that does not depend on the draws: `foreseen_before_learning` repeats it.
+            model.anticipate(sorted({state for state, _ in result.pairs}))
         samples = surprises = 0
         probability = 0.0
         for policy, last in zip(self._audit_policies(number), result.lasts, strict=False):
@@ -263,7 +272,10 @@ class AdaptiveStrategy:
             probability=self.audit.probability + probability,
             added_to=len(self._added_to),
         )
-        if self.audit.abandoned or self._candidates.outdated:
+        # The first draws of a run that starts from other rules tell which of them hold here.
+        carried = self._context.lessons is not None and self.audit.since_query == 0
+        enough = not carried or self.audit.executions >= _CARRIED_AT_LEAST
+        if (self.audit.abandoned and enough) or self._candidates.outdated:
             self._learn_from_audit()
 
     def _foreseen(self, state: State, capability: int) -> bool:

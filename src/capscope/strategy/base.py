@@ -22,6 +22,7 @@ from capscope.model import ExtremeModels, Learned, StateGraph
 
 if TYPE_CHECKING:
     from capscope.model import LearnedModel
+    from capscope.model.lessons import Lessons
     from capscope.problem.hazard import Hazard
     from capscope.problem.positions import SavedPosition
     from capscope.stats.audit import AuditResult
@@ -112,6 +113,8 @@ class StrategyContext:
     """How error messages name the journal."""
     hazards: Sequence[Hazard] = ()
     """The hazards to search for."""
+    lessons: Lessons | None = None
+    """What was learned about another instance, if the run starts from that."""
 
 
 class Task(NamedTuple):

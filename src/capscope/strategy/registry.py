@@ -49,6 +49,8 @@ class RegisteredStrategy:
     """Whether statements about a run use predictions for untried pairs."""
     reason: Callable[[QueryRecord], str] | None = None
     """Says why a query was asked; None: only that the strategy chose it."""
+    takes_lessons: bool = False
+    """Whether it can start from what was learned about another instance."""
     check: Callable[[Settings, int], None] = lambda settings, workers: None
     """Raises if settings and number of workers are incompatible."""
 
@@ -116,6 +118,7 @@ _BUILT_IN = (
         claim=Claim.AUDITED,
         infers=True,
         reason=reason_by_doubt,
+        takes_lessons=True,
         check=check_workers,
     ),
     RegisteredStrategy(

@@ -318,7 +318,7 @@ class Verdict:
         if self.imprecise:
             yield f"{counted(self.imprecise, 'rule')} not yet known to within {self.precision:g}"
         if self.thin:
-            yield f"{counted(self.thin, 'pair')} tried less often than --min-draws asks for"
+            yield f"{counted(self.thin, 'pair')} tried less often than --set min-draws asks for"
 
 
 def _times(number: int) -> str:

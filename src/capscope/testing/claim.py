@@ -134,7 +134,7 @@ class BoundedMean:
             return "; more executions like these would not show it"
         more = max(needed - int(sum(draws for _, draws in counts)), 1)
         drawn = f"about {counted(more, 'more execution')} like these would show it"
-        return f"; {drawn} (`capscope assess --until settled --min-draws N` makes more)"
+        return f"; {drawn} (`capscope assess --until settled --set min-draws=N` makes more)"
 
     def _context(self, tried: Sequence[StateDraws]) -> Iterator[str]:
         untried = len(self.states) - len(tried)

@@ -148,7 +148,7 @@ class Reason(StrEnum):
     APART = "never tried on both sides in the same state with the intent false"
     FEW = (
         "too few executions in the same states to show any difference (--until settled "
-        "--min-draws N makes more)"
+        "--set min-draws=N makes more)"
     )
 
 
