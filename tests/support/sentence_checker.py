@@ -44,7 +44,9 @@ def false_lines(run):
     every = run.findings()
     sentence = headline(every, sum(1 for _ in rows(run)), run.groups_relied_on)
     if every and any(f.change for f in every):
-        right = sentence.startswith(every[0].sentence)
+        watched = [f for f in every if f.watch]
+        start = watched[0].sentence if watched else f"{len(findings)} kind"
+        right = sentence.startswith(start)
     else:
         _, _, groups = sentence.partition(", except what follows if exactly one of ")
         right = bool(groups) is bool(naive_changes(run, with_groups=False))
@@ -115,7 +117,7 @@ def _wrong(run, finding, changes):
         yield "never undone" if lasting else "undone"
     steps = [n for n in made if every[n][3] is Ending.CHANGED
              and not every[n][1].holds(every[n][2], words)]  # fmt: skip
-    if finding.need == "on the way" and (lasting or 2 * len(steps) < len(made)):
+    if finding.need == "on the way" and 2 * len(steps) < len(made):
         yield "not on the way"
     for rate, part in ((finding.rate, inside), (finding.against, could - inside)):
         if rate is not None and rate.executions != len(part):

@@ -20,15 +20,20 @@ def headline(findings: Sequence[Finding], executions: int, left_out_by: Sequence
     """
     if not executions:
         return "Nothing was executed yet."
-    if not any(finding.change for finding in findings):
+    changes, watched = (
+        sum(bool(getattr(one, name)) for one in findings) for name in ("change", "watch")
+    )
+    if not changes:
         number = counted(executions, "execution")
         nothing = f"Nothing changed beyond the requests in {number}{proviso(left_out_by)}."
-        return " ".join([nothing, *(finding.sentence for finding in findings[:1])])
-    more = len(findings) - 1
-    rest = (
-        f" {counted(more, 'more finding')} {'is' if more == 1 else 'are'} listed." if more else ""
-    )
-    return f"{findings[0].sentence}{rest}"
+        return " ".join([nothing, *(one.sentence for one in findings[:1])])
+    if not watched:
+        kinds = f"{counted(changes, 'kind')} of change"
+        return f"{kinds} came with the requests, each a part of them or on the way."
+    if watched == 1:
+        return findings[0].sentence
+    verb = "is" if watched == 2 else "are"
+    return f"{findings[0].sentence} {counted(watched - 1, 'more finding')} {verb} listed."
 
 
 def proviso(left_out_by: Sequence[str]) -> str:

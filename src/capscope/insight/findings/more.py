@@ -7,13 +7,14 @@ count only if the change came there too: with nothing to do, there is nothing to
 same request in the same state achieved it by a part of the same changes and without this one along
 their whole trajectory, surely more often than by a slip. It is a part of the request if the same
 single action caused both, always where it could. If executions ended with a change before the
-request held, and the change was undone later, it was on the way.
+request held, the change was on the way, if it never came beside another step that was seen without
+it, and if such changes were undone elsewhere.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 
@@ -52,7 +53,41 @@ def find_changes(context: FindingContext, share: Share) -> list[Finding]:
     for change in listed:
         together.setdefault((change.request, change.made), []).append(change)
     error_rate = math.exp(-share.threshold(len(together)))
-    return [_Changes(context, tuple(own)).finding(error_rate) for own in together.values()]
+    seen = _shapes(context, listed)
+    return [
+        _Changes(context, tuple(own), _comes_alone(own, seen)).finding(error_rate)
+        for own in together.values()
+    ]
+
+
+_Shape = frozenset[str]
+"""The forms of all that an execution changed beyond its request."""
+
+
+def _shapes(
+    context: FindingContext, listed: Sequence[UnrequestedChange]
+) -> Mapping[str, Mapping[int, _Shape]]:
+    """Return, by form of request, the shape of each transition that did not achieve it."""
+    achieved = context.once(_held)[1]
+    found: dict[str, dict[int, set[str]]] = {}
+    for change in listed:
+        own = found.setdefault(change.request, {})
+        for place in change.made:
+            if not achieved[place]:
+                own.setdefault(place, set()).add(change.change)
+    return {
+        text: {place: frozenset(forms) for place, forms in own.items()}
+        for text, own in found.items()
+    }
+
+
+def _comes_alone(
+    forms: Sequence[UnrequestedChange], seen: Mapping[str, Mapping[int, _Shape]]
+) -> bool:
+    """Return whether changes never come beside a step that was seen without them, too."""
+    own, told = seen[forms[0].request], {form.change for form in forms}
+    known = set(own.values())
+    return not any(own[place] - told in known for place in forms[0].made & own.keys())
 
 
 @dataclass(frozen=True)
@@ -61,6 +96,8 @@ class _Changes:
 
     context: FindingContext
     forms: tuple[UnrequestedChange, ...]
+    alone: bool
+    """Whether they never came beside other changes that were seen without them, too."""
 
     @cached_property
     def rows(self) -> Integers:
@@ -99,10 +136,23 @@ class _Changes:
         """Whether nothing undid some of them."""
         return any(not form.undone for form in self.forms)
 
+    @property
+    def _is_step(self) -> bool:
+        """Whether they ended most executions before the request held, and are no harm by that.
+
+        What nothing undid may be harm, unless others of the same predicates were undone.
+        """
+        first, words = self.forms[0], self.context.vocabulary
+        if 2 * first.steps < first.executions or not self.alone:
+            return False
+        names = {atom.predicate for atom in words.holding(self.whole.adds | self.whole.deletes)}
+        of_kind = words.state(atom for name in names for atom in words.groundings(name))
+        return self.context.undoes(Effect(of_kind, of_kind)) or not self.lasting
+
     def finding(self, error_rate: float) -> Finding:
         """Describe them."""
         first, table = self.forms[0], self.context.table
-        step = 2 * first.steps >= first.executions and not self.lasting
+        step = self._is_step
         found = None if step else self._condition(error_rate)
         inside: Mask = np.ones(len(self.rows), dtype=bool) if found is None else found.inside
         when = () if found is None else found.when
