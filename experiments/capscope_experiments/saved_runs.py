@@ -50,7 +50,7 @@ def open_or_create(path: Path, spec: RunSpec) -> RunDirectory:
 def choose_next(path: Path, problem: Problem) -> None:
     """Recall a run and choose its next query, as a resumed run does before it asks anything."""
     with RunDirectory.open(path) as run:
-        state = recall(run.journal, RunSpec.continuing(run.journal.read_meta(), problem))
+        state, _ = recall(run.journal, RunSpec.continuing(run.journal.read_meta(), problem))
         state.strategy.next(state.usage.queries)
 
 

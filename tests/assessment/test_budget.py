@@ -94,7 +94,7 @@ def test_an_attempt_cut_by_a_budget_teaches_nothing(tmp_path):
     spec = RunSpec(board_problem(), "board", "random", 0, settings)
     with closing(Journal.create(tmp_path / "journal.sqlite", spec.meta())) as journal:
         discover(journal, spec)
-        state = recall(journal, spec)
+        state, _ = recall(journal, spec)
         (start,) = state.positions.initial
         record = QueryRecord(start, 0, 0.0, 1.0, True)
         cut = Draw((Execution(0, Attempt((0, 2), 1, Ending.CUT)),), 1, 0, 0.0, True)

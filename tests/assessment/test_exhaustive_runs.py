@@ -407,7 +407,7 @@ def test_a_resumed_run_would_ask_what_this_one_asked(tmp_path):
     def note(event):
         number = event.usage.queries
         if number % 7 == 0:
-            strategy = recall(run.journal, spec).strategy
+            strategy = recall(run.journal, spec)[0].strategy
             if strategy.finished() is None:
                 targets = [task.policy.target for task in strategy.next(number).tasks]
                 expected[number] = [(t.state, INTENTS[t.capability]) for t in targets]

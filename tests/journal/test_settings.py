@@ -181,7 +181,7 @@ def test_every_setting_that_says_what_the_paper_has_is_switched_by_it():
 
 
 def test_values_of_ones_own_hold_beside_those_of_the_paper():
-    assert Settings(starts=3).as_in_paper() == Settings(starts=3, draws=25, patience=25)
+    assert Settings(starts=3).as_in_paper() == Settings(starts=3, draws=25, patience=25, replays=0)
     chosen = []
 
     @with_settings
@@ -192,7 +192,7 @@ def test_values_of_ones_own_hold_beside_those_of_the_paper():
     app.command()(command)
     default = str(Settings().draws)
     CliRunner().invoke(app, ["--paper", "--set", f"draws={default}"], catch_exceptions=False)
-    assert chosen == [Settings(starts=1, patience=25)]
+    assert chosen == [Settings(starts=1, patience=25, replays=0)]
 
 
 def test_settings_cannot_be_changed():

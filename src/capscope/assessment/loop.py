@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from capscope.assessment.ask import Query, retrace
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.known_positions import describe_initial, reset_positions
+from capscope.assessment.replays import Replays, steps_left
 from capscope.assessment.run_state import RunSpec, RunState
 from capscope.assessment.time_limit import SHORTEST_WORK, OutOfTime
 from capscope.assessment.worker_pool import WorkerPool
@@ -60,16 +61,18 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
             discover(journal, spec)
     elif journal.asked:
         begin_phase("reading what was asked before")
-    state = recall(journal, spec)
+    state, replays = recall(journal, spec)
     _forget_cut_draws(journal, state)
     begin_phase("asking")
     with spec.limit.by_force(SHORTEST_WORK if journal.asked else 0.0):
-        reason = _ask(journal, spec, state, listener)
+        reason = _ask(journal, spec, state, replays, listener)
     journal.set_stopped(reason, spec.budget, state.strategy.audit)
     return state
 
 
-def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -> StopReason:
+def _ask(
+    journal: Journal, spec: RunSpec, state: RunState, replays: Replays, listener: Listener
+) -> StopReason:
     """Ask until there is a reason to stop, and return it."""
     workers = spec.workers or start_workers(WorkerSettings(), spec.problem)
     pool = WorkerPool(workers, state.strategy.longest_draw, spec.problem.limits)
@@ -88,6 +91,7 @@ def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -
         recorded = journal.draws(number) if begun else []
         with _costs_kept(journal, pool):
             draws = list(answers(state, query, recorded, pool))
+        replayed = _replay(state, replays, query, draws)
         # A query that was interrupted also took the time of the draws it had.
         now = time.perf_counter()
         seconds, clock = sum(draw.seconds for draw in recorded) + now - clock, now
@@ -95,7 +99,8 @@ def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -
         state.absorb(choice.record, draws, seconds)
         # Before the query is finished: a kill in between must not lose what it discovered.
         journal.add_intents(state.graph.capabilities[known:], known)
-        if len(draws) == len(choice.tasks) and not _cut_by_budget(draws, state):
+        whole = replayed and len(draws) == len(choice.tasks)
+        if whole and not _cut_by_budget(draws, state):
             journal.finish_query(number, state.strategy.describe(choice), seconds)
         begun = None
         listener(progress(state, choice.record))
@@ -162,7 +167,19 @@ def discover(journal: Journal, spec: RunSpec) -> None:
     journal.add_discovery(intents, steps, cut=allowed is not None and steps >= allowed)
 
 
-def recall(journal: Journal, spec: RunSpec) -> RunState:
+def _replay(state: RunState, replays: Replays, query: Query, draws: Sequence[Draw]) -> bool:
+    """Replay what is new in the draws of a query; return whether the budget sufficed."""
+    if not state.spec.limit.to_ask():
+        return True
+    spent = sum((draw.usage for draw in draws), state.usage)
+    left = steps_left(state.spec, spent.spent("simulator_steps"))
+    steps, whole = replays.examine(query, draws, left)
+    # One that was cut short took what was left.
+    state.usage += Usage(replay_steps=steps if whole else int(max(left, 0)))
+    return whole
+
+
+def recall(journal: Journal, spec: RunSpec) -> tuple[RunState, Replays]:
     """Rebuild what a run knows from the finished queries of its journal."""
     initial = spec.limit.prepared(
         "the world was reset",
@@ -170,6 +187,7 @@ def recall(journal: Journal, spec: RunSpec) -> RunState:
         at_least=SHORTEST_WORK if journal.asked else 0.0,
     )
     state = RunState(spec, journal.read_meta(), journal, list(initial))
+    replays = Replays(spec, journal, state.graph.capabilities)
     nothing_asked = journal.query(0) is None
     state.positions.count_initial_visits(keep=nothing_asked)
     if nothing_asked:
@@ -181,8 +199,8 @@ def recall(journal: Journal, spec: RunSpec) -> RunState:
     else:
         with understood(journal.path):
             journal.read_meta().require_known_atoms(journal.states)
-        state.replay(ExecutionTable.read(journal))
-    return state
+        replays.recall(state.replay(ExecutionTable.read(journal)))
+    return state, replays
 
 
 def answers(

@@ -175,8 +175,8 @@ class RunState:
         """Whether each draw begins with a reset of its own, as those of an audit do."""
         return self.strategy.audit is not None and self.strategy.audit.length > 0
 
-    def replay(self, table: ExecutionTable) -> None:
-        """Absorb the finished queries of a table, as if they were being made now."""
+    def replay(self, table: ExecutionTable) -> ExecutionTable:
+        """Absorb the finished queries of a table, as if they were made now, and return them."""
         finished = int(table.queries.finished.cumprod().sum())
         past = table.first_queries(finished)
         visited, visits = np.unique(past.after[past.moved], return_counts=True)
@@ -197,6 +197,7 @@ class RunState:
             else:
                 self._learn(transitions, informative[number], lasts, resets)
         self.usage += past.queries.usage()
+        return past
 
     def absorb(self, record: QueryRecord, draws: Sequence[Draw], seconds: float) -> None:
         """Take in the recorded draws of a query that was just executed."""

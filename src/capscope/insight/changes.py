@@ -23,16 +23,15 @@ import numpy as np
 
 from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable, Transition
-from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary, to_json
-from capscope.logic.footprint import Footprint
+from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, Vocabulary, to_json
 from capscope.logic.json_values import OMITTED
+from capscope.logic.request_form import SOME, RequestForm
 from capscope.problem.attempt import Ending
 from capscope.wording import counted
 
 Requested = tuple[ExecutionTable, Sequence[Intent]]
 """Executions, and the capabilities by index."""
 
-_SOME = "some "
 _NOTHING = Effect(0, 0)
 _CHANGED = ENDINGS.index(Ending.CHANGED)
 
@@ -186,7 +185,7 @@ class _Executions:
         vocabulary: Vocabulary,
     ) -> None:
         self._intents, self._vocabulary = intents, vocabulary
-        self._requests = [_Request(intent, groups, vocabulary) for intent in intents]
+        self._requests = [RequestForm(intent, groups, vocabulary) for intent in intents]
         ended = table.transition[(table.ending == _CHANGED) & (table.transition >= 0)]
         ends = np.bincount(ended, minlength=len(table.distinct)).tolist()
         seen, states = table.distinct, table.states
@@ -221,7 +220,7 @@ class _Executions:
         atoms = self._vocabulary.holding(whole.adds | whole.deletes)
         columns = zip(form.atom.arguments, *(atom.arguments for atom in atoms), strict=True)
         arguments = (
-            names[0] if shown.startswith(_SOME) and len(set(names)) == 1 else shown
+            names[0] if shown.startswith(SOME) and len(set(names)) == 1 else shown
             for shown, *names in columns
         )
         return Literal(Atom(form.atom.predicate, tuple(arguments)), form.positive)
@@ -265,62 +264,3 @@ class _Executions:
                     frozenset(places),
                     tuple(possible[text, str(form)]),
                 )
-
-
-class _Request:
-    """A request with variables for its objects."""
-
-    def __init__(self, intent: Intent, groups: ExactlyOne, vocabulary: Vocabulary) -> None:
-        self._intent, self._groups, self._vocabulary = intent, groups, vocabulary
-        self.holds = intent.test(vocabulary)
-        self._variables = Footprint(intent, vocabulary).variables
-        self._types = {vocabulary.objects[name] for name in intent.objects}
-        self.text = str(intent.renamed(self._lifted))
-        self._atoms: dict[Atom, State] = {}
-        for atom, bit in vocabulary.bit.items():
-            lifted = self._lifted(atom)
-            self._atoms[lifted] = self._atoms.get(lifted, 0) | bit
-        asked = Effect(*vocabulary.literal_masks(intent.mentioned))
-        expected = _NOTHING if groups.expected is None else groups.expected.of(intent)
-        self._asked = asked.joined(expected)
-
-    def _lifted(self, atom: Atom) -> Atom:
-        return Atom(atom.predicate, tuple(map(self._named, atom.arguments)))
-
-    def _named(self, name: str) -> str:
-        kind = self._vocabulary.objects[name]
-        other = f"another {kind}" if kind in self._types else f"{_SOME}{kind}"
-        return self._variables.get(name, other)
-
-    def names(self, form: Literal) -> bool:
-        """Return whether a form of change is about an object of the request."""
-        return not set(self._variables.values()).isdisjoint(form.atom.arguments)
-
-    def beyond(self, effect: Effect) -> dict[Literal, Effect]:
-        """Return what an effect changes beyond the request, by its form."""
-        rest = self._groups.beyond(effect, self._intent, self._vocabulary)
-        found: dict[Literal, Effect] = {}
-        for literal in self._groups.without_implied(rest).literals(self._vocabulary):
-            form = Literal(self._lifted(literal.atom), literal.positive)
-            own = Effect(*self._vocabulary.literal_masks([literal]))
-            found[form] = found.get(form, _NOTHING).joined(own)
-        return found
-
-    def _matching(self, form: Atom) -> State:
-        """Return the atoms of a form in which some objects are named."""
-        found = 0
-        for atom in self._vocabulary.groundings(form.predicate):
-            lifted = self._lifted(atom).arguments
-            arguments = zip(form.arguments, atom.arguments, lifted, strict=True)
-            if all(shown in own for shown, *own in arguments):
-                found |= self._vocabulary.bit[atom]
-        return found
-
-    def may_change(self, form: Literal, state: State) -> bool:
-        """Return whether a literal of a form that was not asked for is false in a state."""
-        atoms = self._atoms.get(form.atom)
-        if atoms is None:
-            atoms = self._atoms[form.atom] = self._matching(form.atom)
-        if form.positive:
-            return bool(atoms & ~self._asked.adds & ~state)
-        return bool(atoms & ~self._asked.deletes & state)

@@ -20,6 +20,7 @@ from capscope.insight.changes import groups_relied_on
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
 from capscope.insight.hazards import HazardResult, find_hazards
+from capscope.insight.needs import Replay, replays_of
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences
 from capscope.journal.execution_table import ExecutionTable
@@ -40,6 +41,7 @@ from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGrap
 from capscope.model.lessons import Lessons
 from capscope.phases import begin_phase
 from capscope.problem import Hazard
+from capscope.problem.actions import WrittenAction
 from capscope.stats.audit import AuditResult
 from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
@@ -329,6 +331,26 @@ class RunFacts:
         """Open the journal, for trajectories, transcripts and positions."""
         with RunDirectory.open(self.path, read_only=True, verified=self._verified) as opened:
             yield opened.journal
+
+    @cached_property
+    def replays(self) -> Sequence[Replay]:
+        """What replays without the agent decided about changes beyond requests."""
+        with self.open_journal() as journal:
+            return replays_of(self.executions, journal)
+
+    def actions(self, execution: int) -> tuple[WrittenAction, ...] | None:
+        """Return the actions of an execution; None if they took too much room to be recorded.
+
+        Args:
+            execution: Its row in the table of executions.
+
+        Returns:
+            Numbers and texts as they are, calls of tools as `{"call": [tool, arguments, error]}`.
+        """
+        table = self.executions
+        with self.open_journal() as journal:
+            made = journal.actions(int(table.query[execution]), int(table.draw[execution]))
+        return made[int(table.number[execution])]
 
     def replay(self) -> Iterator[tuple[Usage, StateGraph]]:
         """Yield the usage and the state graph after each query.

@@ -45,13 +45,14 @@ _KEYS = {
     "queries": ("id",),
     "draws": ("query", "draw"),
     "actions": ("id",),
+    "replays": ("query", "draw", "execution", "atom", "positive"),
     "starts": ("draw",),
     "ends": ("draw",),
     "snapshots": ("state", "slot"),
     "transcripts": ("query", "draw", "execution"),
     "contents": ("digest",),
 }
-_BY_QUERY = frozenset({"queries", "draws", "transcripts"})
+_BY_QUERY = frozenset({"queries", "draws", "transcripts", "replays"})
 _WITH_BLOBS = frozenset({"positions", "ends", "snapshots", "transcripts"})
 
 

@@ -112,6 +112,8 @@ class QueryTable:
     """How long it took."""
     llm_cost: Floats
     """What was paid, in the currency of the prices."""
+    replay_steps: Integers
+    """Simulator steps of replays."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -121,12 +123,14 @@ class QueryTable:
         return Usage(
             len(self), int(self.executions.sum()), int(self.simulator_steps.sum()),
             int(self.llm_tokens.sum()), float(self.seconds.sum()), float(self.llm_cost.sum()),
+            int(self.replay_steps.sum()),
         )  # fmt: skip
 
     def running_usage(self, before: Usage) -> Iterator[Usage]:
         """Yield the usage after each query, including that before the first."""
         columns = (self.executions, self.simulator_steps, self.llm_tokens, self.seconds)
-        rows = zip(*(column.tolist() for column in (*columns, self.llm_cost)), strict=True)
+        more = (self.llm_cost, self.replay_steps)
+        rows = zip(*(column.tolist() for column in (*columns, *more)), strict=True)
         for row in rows:
             before += Usage(1, *row)
             yield before

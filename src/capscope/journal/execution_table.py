@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -298,7 +298,8 @@ def _read_table(journal: Journal) -> ExecutionTable:
     ].T
     names, name_of = _distinct_names(journal)
     return ExecutionTable(
-        journal.states, names, _query_table(queries, query_of, length, costs),
+        journal.states, names,
+        _query_table(queries, query_of, length, costs, journal.replay_steps()),
         np.repeat(query_of, length), np.repeat(draw_of, length), number, capability,
         before, after, changes, steps, tokens, ending,
         np.append(name_of, UNKNOWN_POSITION)[np.repeat(position_of, length)],
@@ -310,6 +311,7 @@ def _query_table(
     query_of: Integers,
     length: Integers,
     costs: Sequence[Sequence[float]],
+    replay_steps: Mapping[int, int],
 ) -> QueryTable:
     """Add up the draws of each query.
 
@@ -318,6 +320,7 @@ def _query_table(
         query_of: The query of each draw.
         length: The number of executions of each draw.
         costs: Simulator steps, tokens, seconds and what was paid, for each draw.
+        replay_steps: Those of each query that had any.
     """
     start, predicted, informative, finished, seconds = _columns(recorded, 5)
     steps, tokens, drawing, cost = _columns(costs, 4)
@@ -333,6 +336,7 @@ def _query_table(
         start.astype(whole), predicted, informative > 0, finished > 0, draws,
         total(length).astype(whole), total(steps).astype(whole), total(tokens).astype(whole),
         np.where(timed, seconds, total(drawing)), total(cost),
+        np.array([replay_steps.get(query, 0) for query in range(len(start))], dtype=whole),
     )  # fmt: skip
 
 

@@ -54,6 +54,7 @@ from capscope.journal.recorded_actions import ActionNumbers, read_actions
 from capscope.journal.run_meta import Budget, RunMeta, StopReason
 from capscope.logic import Intent, State, to_json
 from capscope.problem.actions import WrittenAction
+from capscope.problem.counterfactual import Decision, Need
 from capscope.problem.positions import SavedPosition
 from capscope.stats.audit import AuditResult
 
@@ -61,6 +62,8 @@ _COST = 6
 """The column of what was paid for a draw."""
 _MILLISECONDS_FOR_READERS = 1000
 """To wait at the end for those who are reading, so that nothing is left in the log."""
+Place = tuple[int, int, int]
+"""Query, draw, and number of an execution."""
 _KNOWN_POSITIONS = " UNION ALL ".join(
     f"SELECT state, COALESCE(name, snapshot) AS at FROM {table}"
     for table in ("snapshots", "positions")
@@ -284,6 +287,27 @@ class Journal:
         with understood(self.path):
             return list(read_actions(self._db, query, draw))
 
+    def replays(self, query: int | None = None) -> dict[tuple[Place, tuple[int, bool]], Decision]:
+        """Return what was decided about changes, by execution and ⟨atom, whether it holds⟩.
+
+        Only those of a query, if one is given.
+        """
+        which = "" if query is None else "WHERE query = ?"
+        with understood(self.path):
+            return {
+                ((q, d, e), (atom, bool(positive))): Decision(
+                    Need(verdict), tuple(json.loads(kept)), steps, note
+                )
+                for q, d, e, atom, positive, verdict, kept, steps, note in self._rows(
+                    f"SELECT * FROM replays {which} ORDER BY query, draw, execution, atom",
+                    *(() if query is None else (query,)),
+                )
+            }
+
+    def replay_steps(self) -> dict[int, int]:
+        """Return the simulator steps of replays, by query."""
+        return dict(self._rows("SELECT query, sum(steps) FROM replays GROUP BY query"))
+
     def transcribed(self) -> list[tuple[int, int, int]]:
         """Return query, draw and number of every execution that has a transcript."""
         rows = self._rows("SELECT query, draw, execution FROM transcripts")
@@ -459,6 +483,16 @@ class Journal:
             for (state, slot), position in kept.items():
                 self._keep("snapshots", self._number(state), slot, position)
 
+    def add_replay(self, place: Place, literal: tuple[int, bool], decided: Decision) -> None:
+        """Record what was decided about a change of an execution."""
+        verdict, kept, steps, note = decided
+        atom, positive = literal
+        with self._transaction() as tables:
+            tables.insert(
+                "replays", *place, atom, int(positive), str(verdict), json.dumps(kept), steps,
+                note.encode(errors="backslashreplace").decode(),
+            )  # fmt: skip
+
     def _text(self, executions: tuple[Execution, ...]) -> str:
         # Draws of one query are often identical.
         if executions != self._encoded[0]:
@@ -474,6 +508,9 @@ class Journal:
             transcripts = "SELECT execution FROM transcripts WHERE (query, draw) = (?, ?)"
             for (execution,) in self._rows(transcripts, query, index):
                 tables.delete("transcripts", query, index, execution)
+            replays = "SELECT execution, atom, positive FROM replays WHERE (query, draw) = (?, ?)"
+            for change in self._rows(replays, query, index):
+                tables.delete("replays", query, index, *change)
             end = tables.delete("ends", index)
             if end is not None:
                 self._tables.release(end[2])

@@ -44,6 +44,11 @@ CREATE TABLE draws (
     simulator_steps INTEGER NOT NULL, llm_tokens INTEGER NOT NULL, llm_cost REAL NOT NULL,
     cut INTEGER NOT NULL, seconds REAL NOT NULL, actions TEXT NOT NULL,
     PRIMARY KEY (query, draw)) WITHOUT ROWID;
+CREATE TABLE replays (
+    query INTEGER NOT NULL, draw INTEGER NOT NULL, execution INTEGER NOT NULL,
+    atom INTEGER NOT NULL, positive INTEGER NOT NULL, verdict TEXT NOT NULL, kept TEXT NOT NULL,
+    steps INTEGER NOT NULL, note TEXT NOT NULL,
+    PRIMARY KEY (query, draw, execution, atom, positive)) WITHOUT ROWID;
 CREATE TABLE actions (id INTEGER PRIMARY KEY, written TEXT NOT NULL);
 CREATE TABLE starts (draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, position INTEGER NOT NULL);
 CREATE TABLE ends (

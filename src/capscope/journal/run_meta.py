@@ -36,12 +36,20 @@ class Usage:
     seconds: float = 0.0
     llm_cost: float = 0.0
     """In the currency of the prices."""
+    replay_steps: int = 0
+    """Simulator steps of replays, which are none of executions; a budget of steps has both."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in CURRENCIES))
+        names = (*CURRENCIES, "replay_steps")
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    def spent(self, currency: str) -> Any:
+        """Return what counts against a budget, as a number of its own type."""
+        value = getattr(self, currency)
+        return value + self.replay_steps if currency == "simulator_steps" else value
 
 
-CURRENCIES = tuple(currency.name for currency in fields(Usage))
+CURRENCIES = tuple(one.name for one in fields(Usage) if one.name != "replay_steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +75,13 @@ class Budget:
     def spent_by(self, usage: Usage) -> str | None:
         """Return the first currency that is used up; None if something is left of each."""
         for name, allowed in self.limits:
-            if getattr(usage, name) >= allowed:
+            if usage.spent(name) >= allowed:
                 return name
         return None
 
     def left_after(self, usage: Usage) -> Budget:
         """Return what is left after some usage."""
-        left = {name: max(allowed - getattr(usage, name), 0) for name, allowed in self.limits}
+        left = {name: max(allowed - usage.spent(name), 0) for name, allowed in self.limits}
         return Budget(**left)
 
     def allowance(self, within: Allowance | None = None) -> Allowance:

@@ -19,7 +19,7 @@ from capscope.errors import CapscopeError
 _BATCH_PER_WORKER = 8
 """Draws differ in length: a worker that is done early takes another one of the same batch. At the
 end of a batch it waits: with 4, two workers were 1.6 times as fast as one, with 8 1.7 times."""
-PAPER: Mapping[str, Any] = {"draws": 25, "patience": 25, "starts": 1}
+PAPER: Mapping[str, Any] = {"draws": 25, "patience": 25, "starts": 1, "replays": 0}
 """The settings whose defaults depart from the paper, with what the paper has."""
 
 
@@ -131,6 +131,11 @@ class Settings:
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
+    replays: int = _setting(
+        1000,
+        "Simulator steps to find out, without the agent, whether a request needed a change beyond "
+        f"it, for each change examined; {PAPER['replays']} in the paper: none is.",
+    )
     intents: tuple[str, ...] = _repeatable(
         "--intents",
         "An intent to assess, like 'on(a,b) and not clear(c)' or 'on(a,b) or on(a,c)'; repeatable; "

@@ -6,7 +6,7 @@ action by its text: to make it again, it is looked for among the actions that ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,12 @@ def written(action: Action) -> WrittenAction:
         return {_NAMED: type(action).__name__}
 
 
-def read_action(value: WrittenAction, available: Sequence[Action]) -> Action:
+def read_action(value: WrittenAction, available: Callable[[], Sequence[Action]]) -> Action:
     """Make an action again.
 
     Args:
         value: What `written` returned.
-        available: The actions that the simulator lists now.
+        available: Returns the actions that the simulator lists now.
 
     Returns:
         The action; raises `UnknownAction` for one that is known by its text, and not listed.
@@ -68,7 +68,7 @@ def read_action(value: WrittenAction, available: Sequence[Action]) -> Action:
             tool, given, error = value[_CALL]
             return ToolCall(tool, {n: plain_values.decoded(v) for n, v in given}, error)
         if _NAMED in value:
-            for action in available:
+            for action in available():
                 if str(action) == value[_NAMED]:
                     return action
             raise UnknownAction(value[_NAMED])

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Example, Finding, Kind, Need
+from capscope.insight.findings.finding import Example, Finding, Kind
 from capscope.insight.findings.more import BEYOND
+from capscope.problem.counterfactual import Need
 from capscope.registry import Registry
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
 

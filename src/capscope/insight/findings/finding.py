@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from capscope.logic import Intent, State
 from capscope.logic.json_values import OMITTED, STATE
 from capscope.model.transitions import KnownPath
+from capscope.problem.counterfactual import Need
 from capscope.stats.rate import Rate
 from capscope.wording import counted, joined
 
@@ -34,16 +35,6 @@ class Kind(StrEnum):
     DRIFT = "changes over time"
     EXCEPTION = "exception"
     """One object, or a few, differ from the others."""
-
-
-class Need(StrEnum):
-    """Whether the request needed a change."""
-
-    NEEDLESS = "needless"
-    PART = "part of it"
-    """The same action caused both, or one implies the other."""
-    ON_THE_WAY = "on the way"
-    UNDECIDED = "undecided"
 
 
 _HARMLESS = (Need.PART, Need.ON_THE_WAY)

@@ -23,11 +23,12 @@ import numpy as np
 from capscope.insight.changes import UnrequestedChange, unrequested_changes
 from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Finding, Kind, Need
+from capscope.insight.findings.finding import Finding, Kind
 from capscope.journal.execution_table import longer_trajectories
 from capscope.logic import Effect, State
 from capscope.logic.footprint import Footprint
 from capscope.problem import Hazard
+from capscope.problem.counterfactual import Need
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.betting import evidence_above
 from capscope.stats.error_budget import ERROR_RATE, Share

@@ -115,6 +115,9 @@ def _cost(run: Run) -> Iterator[str]:
         yield f"{steps} were spent on discovering the capabilities; nothing was executed yet."
     else:
         yield "Nothing yet: nothing was executed."
+    if usage.replay_steps:
+        steps = counted(usage.replay_steps, "more simulator step")
+        yield f"Finding out without the agent what requests needed took {steps}."
     if usage.llm_tokens:
         paid = f", at a cost of {usage.llm_cost:.4g}" if usage.llm_cost else ""
         yield f"The agent's language model used {counted(usage.llm_tokens, 'token')}{paid}."
@@ -258,6 +261,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "executions", f"{usage.executions:,}"
     yield "simulator steps", f"{usage.simulator_steps:,}"
     yield "of these for discovery", f"{run.meta.discovery_usage.simulator_steps:,}"
+    if usage.replay_steps:
+        yield "simulator steps of replays", f"{usage.replay_steps:,}"
     if usage.llm_tokens:
         yield "LLM tokens", f"{usage.llm_tokens:,}"
     if usage.llm_cost:
