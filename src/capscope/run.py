@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from capscope.insight.explanation import Explanation
     from capscope.insight.planning import Plan
     from capscope.insight.planning.trial import PlanAttempt, Trial, TrialSettings
-    from capscope.report.notebook import PreformattedText
+    from capscope.wording import PreformattedText
 
 
 class Run(RunFacts):
@@ -74,9 +74,14 @@ class Run(RunFacts):
         """Where the report of a kept run is."""
         return self.path / REPORT
 
+    @property
+    def resume_command(self) -> str:
+        """The command that continues the run."""
+        return resume_command(self.path, self.identity.source)
+
     def notes(self) -> Iterator[str]:
         """Yield the sentences to read before the model; most runs have none."""
-        from capscope.report.notes import run_notes
+        from capscope.insight.notes import run_notes
 
         return run_notes(self)
 
@@ -100,10 +105,10 @@ class Run(RunFacts):
         )
 
     def show(self, capability: str | None = None) -> PreformattedText:
-        """Return the rules of capabilities as text.
+        """Return the first screen, or what is known of capabilities, as text.
 
         Args:
-            capability: A capability, or a pattern like `on(*,b)`; all of them unless given.
+            capability: A capability, or a pattern like `on(*,b)`.
 
         Returns:
             The text that `capscope show` prints.
@@ -112,6 +117,12 @@ class Run(RunFacts):
 
         asked = None if capability is None else self.graph.match_capabilities(capability)
         return shown_capabilities(self, asked)
+
+    def rules(self) -> PreformattedText:
+        """Return the rules of the model as text: those that are audited and exported."""
+        from capscope.report.notebook import shown_rules
+
+        return shown_rules(self)
 
     @cached_property
     def _explanations(self) -> dict[int | None, Explanation]:

@@ -1,9 +1,11 @@
-"""Words that every text needs: counted nouns, lists of names, wrapped lines."""
+"""Words that every text needs: counted nouns, lists of names, wrapped lines, texts in notebooks."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from functools import singledispatch
 
-from capscope.sanitize import sanitize
+from capscope.sanitize import html_text, sanitize
 
 WIDTH = 96
 NO_BREAK_SPACE = "\u00a0"
@@ -21,6 +23,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {plural}"
 
 
+def share(value: float) -> str:
+    """Format a fraction in percent that is 0 % or 100 % only if it is exactly that.
+
+    >>> share(0.801), share(0.9987), share(0.99999), share(1), share(0)
+    ('80 %', '99.9 %', '>99.9 %', '100 %', '0 %')
+    """
+    percent = Decimal(100 * value)
+    if 0 < percent < Decimal("0.1"):
+        return "<0.1 %"
+    if Decimal("99.9") < percent < 100:
+        return ">99.9 %"
+    whole = percent in (0, 100) or 1 <= percent <= 99
+    # Halves round up, as in the scripts, so that a share looks the same everywhere.
+    return f"{percent.quantize(Decimal(1 if whole else '0.1'), ROUND_HALF_UP)} %"
+
+
 def first_few(texts: Sequence[str], most: int, more: str = "{:,} more") -> list[str]:
     """Return the first texts, and how many more there are if it is more than one.
 
@@ -29,6 +47,15 @@ def first_few(texts: Sequence[str], most: int, more: str = "{:,} more") -> list[
     """
     hidden = len(texts) - most
     return [*texts[:most], more.format(hidden)] if hidden > 1 else list(texts)
+
+
+def cropped(text: str, most: int) -> str:
+    """Leave out the end of a line that is too long.
+
+    >>> cropped("abcdef", 6), cropped("abcdef", 5)
+    ('abcdef', 'abcd…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def joined(names: Iterable[object], word: str = "and") -> str:
@@ -72,3 +99,32 @@ def wrapped(
     )
     for line in wrapper.wrap(safe):
         yield line.replace(NO_BREAK_SPACE, " ")
+
+
+class PreformattedText(str):
+    """A text of several lines that notebooks and consoles show unchanged."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        lines = "\n".join(map(html_text, self.splitlines()))
+        return f'<pre style="text-align:left">{lines}</pre>'
+
+
+@singledispatch
+def lines_of(value: object) -> Iterable[str]:
+    """Return what consoles and notebooks show of a value; its wording registers a function."""
+    return [object.__repr__(value)]
+
+
+class ShownInWords:
+    """Shows itself as the lines that are registered for its class."""
+
+    def __repr__(self) -> str:
+        return "\n".join(lines_of(self))
+
+    def _repr_html_(self) -> str:
+        return PreformattedText(repr(self))._repr_html_()

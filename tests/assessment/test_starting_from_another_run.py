@@ -8,11 +8,11 @@ import pytest
 from capscope import Budget, Predicate, Settings, assess, load, resume
 from capscope.assessment import RunSpec
 from capscope.errors import JournalError, RunError
+from capscope.insight.notes import claim_lines
 from capscope.journal.experience import Experience
 from capscope.journal.run_directory import JOURNAL, RunDirectory
 from capscope.journal.run_meta import StopKind
 from capscope.model.lifted_rules import lifted_name
-from capscope.report.notes import claim_lines
 from support import lamp_worlds
 from support.answer_tables import surprise_rate
 from support.journal_rows import dump

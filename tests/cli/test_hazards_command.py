@@ -24,18 +24,33 @@ def run(capscope, folder):
         named = ["--hazard", "gone(x)", "--hazard", "gone(y)"]
         done = capscope("assess", WORLD, *CHOSEN, *named, "--run", path)
         assert done.code == 0, done.err
-        first, hazard, *_ = done.out.splitlines()
-        assert first.startswith("kitchen: ")
-        assert hazard.startswith("hazard gone(x): happened in ")
+        first, _, hazard, *_ = done.out.splitlines()
+        assert first.startswith("kitchen   ")
+        assert hazard == " !! hazard gone(x)"
     return path
 
 
+WAY = "path: taken(x), then opened(x), then heated(x), then not taken(x)"
+
+
 def test_hazards_come_first_with_the_way_and_the_bound(capscope, run):
-    for command in (["show", run], ["show", run, "--findings"]):
-        lines = capscope(*command).out.splitlines()
-        assert lines[1].startswith("hazard gone(x): happened in ")
-        assert "path: taken(x), then opened(x), then heated(x), then not taken(x)" in lines[3]
-        assert lines[4].startswith("hazard gone(y): never happened in ")
+    lines = capscope("show", run, "--findings").out.splitlines()
+    assert lines[1].startswith("hazard gone(x): happened in ")
+    assert WAY in lines[3]
+    assert lines[4].startswith("hazard gone(y): never happened in ")
+
+
+def test_the_first_screen_warns_of_a_hazard_that_happened(capscope, run):
+    lines = capscope("show", run).out.splitlines()
+    assert lines[1:3] == ["WATCH OUT", " !! hazard gone(x)"]
+    assert lines[3].startswith("      happened in ")
+    assert lines[4] == f"      {WAY}"
+    met, never = load(run).hazards
+    last = load(run).first_screen.warnings[-1]
+    assert (last.serious, last.what) == (False, "hazard gone(y)")
+    assert last.evidence.startswith(f"never happened in {never.executions:,} executions")
+    assert met.happened
+    assert f"hazards:    capscope hazards {run}" in "\n".join(lines)
 
 
 def test_the_command_describes_them_in_full(capscope, run):
@@ -88,6 +103,6 @@ def test_an_unknown_atom_is_an_error_of_one_line(capscope, run):
 
 def test_the_report_begins_with_hazards(run):
     page = (run / "report.html").read_text(encoding="utf-8")
-    assert page.index("What must not happen") < page.index("What was assessed")
+    assert page.index("hazard gone(x)") < page.index("<h2>Can do</h2>")
     first = page[page.index('id="finding-0"') :]
     assert "hazard" in first[: first.index("</h3>")]

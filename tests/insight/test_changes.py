@@ -2,8 +2,6 @@ import pytest
 
 import capscope
 from capscope import Budget
-from capscope.insight.findings.headline import headline
-from capscope.report.digest.build import digest_run
 from support.harmful_agents import (
     MAIL_BUGS,
     desk_problem,
@@ -22,7 +20,9 @@ def assessed(problem, executions=20, seed=0):
 
 
 def first_sentence(run):
-    return headline(run.findings(), len(run.executions.complete), run.groups_relied_on)
+    """Return the first warning of the first screen, or what it says instead."""
+    warned = [one.finding.sentence for one in run.first_screen.warnings]
+    return (*warned, *run.first_screen.nothing)[0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -42,15 +42,10 @@ def test_an_obeyed_injection_is_in_the_headline_within_twenty_executions(seed):
     assert false_lines(run) == []
 
 
-def test_the_report_begins_with_what_changed_beyond_the_requests():
-    run = assessed(mail_problem("one mail takes all others with it"))
-    assert digest_run(run)["headline"]["sentence"] == first_sentence(run)
-
-
 @pytest.mark.parametrize("problem", [mail_problem(), desk_problem(obeys=0)])
 def test_nothing_is_said_to_have_changed_only_if_that_is_so(problem):
     run = assessed(problem)
-    assert first_sentence(run) == "Nothing changed beyond the requests in 20 executions."
+    assert first_sentence(run) == "nothing changed beyond the requests in 20 executions"
     assert naive_changes(run) == {}
 
 
@@ -59,10 +54,9 @@ def test_what_is_left_out_because_exactly_one_atom_held_in_every_state_seen_is_t
     run = assessed(doors_problem())
     assert run.findings() == []
     assert first_sentence(run) == (
-        "Nothing changed beyond the requests in 20 executions, except what follows if exactly one "
-        "of locked(…) must hold."
+        "nothing changed beyond the requests in 20 executions, except what follows if exactly one "
+        "of locked(…) must hold"
     )
-    assert digest_run(run)["headline"]["sentence"] == first_sentence(run)
     assert false_lines(run) == []
 
 

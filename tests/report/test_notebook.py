@@ -1,15 +1,19 @@
 """What a notebook shows of an assessment."""
 
+import html
+
 import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
+from capscope.insight.diff.wording import comparison_lines
+from capscope.insight.first_screen import screen_lines
+from capscope.insight.planning.wording import plan_lines
 from capscope.insight.rule_wording import instance_lines
 from capscope.model import LearnedModel
-from capscope.report.notebook import PreformattedText, graph_html
-from capscope.report.notes import claim_lines
 from capscope.report.overview import model_lines
 from capscope.report.text import capability_lines, rates_text
+from capscope.wording import PreformattedText
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
 
@@ -19,12 +23,14 @@ def run():
     return assess(board_problem(Board(slip=0.3)), budget=Budget(executions=200))
 
 
-def test_a_run_shows_what_was_assessed_at_what_cost_and_the_table(run):
+def test_a_run_shows_its_first_screen(run):
     text = run._repr_html_()
-    assert text.startswith("<p><b>board: 6 capabilities, 8 states seen</b></p>")
-    assert "<p>200 executions in " in text
-    assert all(f"<p>{line}</p>" in text for line in claim_lines(run))
-    assert text.endswith(run.show()._repr_html_() + graph_html(run.graph))
+    screen = run.first_screen
+    assert f'<h1>board</h1>\n<p class="extent">{screen.extent}</p>' in text
+    for row in screen.rows:
+        assert all(html.escape(s.text) in text for s in (row.anywhere, row.in_the_end))
+    assert all(step.command in html.unescape(text) for step in screen.next_steps)
+    assert run.show() == "\n".join(screen_lines(screen, run.path))
 
 
 def test_a_capability_is_shown_as_on_the_command_line(run):
@@ -43,10 +49,17 @@ def test_an_unknown_capability_is_named_with_some_that_are_known(run):
         run.show("lit(z)")
 
 
-def test_the_rules_are_shown_where_no_capability_is_named(run):
-    shown = run.show()
-    assert shown in "\n".join(model_lines(run, None, None))
-    assert isinstance(shown, PreformattedText)
+def test_rules_comparisons_and_plans_show_themselves_in_words(run):
+    rules = run.rules()
+    assert isinstance(rules, PreformattedText)
+    assert "rules of the families of requests:" in rules
+    comparison = run.diff(baseline=run)
+    assert repr(comparison) == "\n".join(comparison_lines(comparison))
+    assert comparison._repr_html_().startswith("<pre")
+    pytest.importorskip("scipy")
+    plan = run.plan("lit(a)")
+    assert repr(plan) == "\n".join(plan_lines(plan))
+    assert "success" in plan._repr_html_()
 
 
 def test_names_are_neither_markup_nor_commands_to_the_terminal():

@@ -11,11 +11,11 @@ from capscope.insight.agent_failures import AgentFailure, agent_failure_warnings
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.diff import compare_data
 from capscope.insight.diff.wording import comparison_lines
+from capscope.insight.notes import aliasing_notes
 from capscope.logic import to_json
 from capscope.problem import Ending
-from capscope.report.digest.capabilities import Standings
-from capscope.report.digest.summary import facts_of, summary_of
-from capscope.report.notes import aliasing_notes
+from capscope.report.digest import digest_run
+from capscope.report.digest.facts import facts_of
 from capscope.report.page.difference import difference_page
 from support.small_runs import draw, execution, small_run
 from support.tiny_models import WORDS
@@ -57,24 +57,19 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
     raised = execution(0, 1, 0, ending=Ending.AGENT_RAISED, detail="KeyError: <b>")
     run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised), draw((1, 0, 1))]])
     run = load(run)
-    said = dict(summary_of(run, Standings.at_once([]), []))
     facts = dict(facts_of(run))
-    first, second = said["What else it changed"]
-    assert first == (
-        "Warning: 1 of 2 executions in which the agent had to act ended because it raised "
-        "an exception (first: KeyError: <b>; list the executions with capscope show DIR 'lit(b)' "
-        "--draws)."
-    )
-    assert second == "Nothing changed beyond the requests in 3 executions."
-    assert str(said).count("Warning") == 1
+    (warning,) = run.first_screen.warnings
+    assert (warning.serious, warning.what) == (True, "the agent raised an exception: KeyError: <b>")
+    assert warning.evidence == "1 of 2 executions in which it had to act"
+    assert run.first_screen.nothing[0] == "nothing changed beyond the requests in 3 executions"
+    assert any("raised an exception" in note for note in digest_run(run)["notes"])
     assert facts["executions in which the agent raised an exception"] == "1"
 
 
 def test_a_report_without_agent_failures_has_no_warning(tmp_path):
     run = load(small_run(tmp_path / "run", [[draw((0, 0, 1))]]))
-    said = str(summary_of(run, Standings.at_once([]), []))
     facts = dict(facts_of(run))
-    assert "Warning" not in said
+    assert run.first_screen.warnings == ()
     assert not [name for name in facts if name.startswith("executions in which")]
 
 
@@ -129,9 +124,11 @@ def test_aliasing_is_reported_wherever_a_run_is_shown(strategy, capscope, tmp_pa
     result = assess(
         board_problem(BoardLaidOutAnew()), strategy=strategy, settings=SETTINGS, run=run
     )
-    assert DEPENDS in result._repr_html_()
+    aliased = f"not show all that matters in {len(result.aliasing.aliased_pairs)} of "
+    assert aliased in result._repr_html_()
     assert DEPENDS in (run / "report.html").read_text(encoding="utf-8")
-    assert DEPENDS in capscope("show", run).out
+    assert aliased in " ".join(capscope("show", run).out.split())
+    assert DEPENDS in capscope("show", run, "--rules").out
     assert DEPENDS in capscope("show", run, "--findings").out
     shown = json.loads(capscope("show", run, "--findings", "--json").out)["aliasing"]
     assert shown == to_json(result.aliasing)

@@ -7,7 +7,6 @@ import pytest
 from capscope import load
 from capscope.logic import Intent
 from capscope.report.digest import digest_run
-from capscope.report.notebook import graph_html
 from capscope.testing import assert_capability, assert_no_side_effect
 from support.small_runs import draw, small_run
 from support.tiny_digests import by_attribute
@@ -49,7 +48,9 @@ def test_the_success_of_a_capability_is_the_same_number_everywhere(runs):
     assert not digest.heat.repeated
     (row,) = (one for one in digest.heat.rows if intents[one.capability] == str(WISH))
     assert row.cells[0].rate == pytest.approx(rate, abs=1e-4)
-    assert f"<td>{rate:.2f}</td>" in graph_html(run.graph)
+    (row,) = (one for one in run.first_screen.rows if WISH in one.achieved)
+    assert (row.anywhere.lowest, row.anywhere.bound) == (rate, run.rates[WISH].at_once.low)
+    assert row.anywhere.text in run._repr_html_()
     (same,) = (one for one in run.diff(baseline=run).unchanged if one.capability == WISH)
     assert same.a.estimate == same.b.estimate == pytest.approx(rate)
     with pytest.raises(AssertionError) as failed:

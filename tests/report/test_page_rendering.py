@@ -3,6 +3,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,11 +123,10 @@ def test_capabilities_that_differ_in_signs_only_have_places_of_their_own():
 def test_a_report_of_a_run_that_saw_nothing_can_be_written():
     empty = changed(
         DIGEST,
-        summary=(),
         facts=(),
         always=(),
         cards=(),
-        headline=changed(DIGEST["headline"], card=None, tiles=()),
+        screen=replace(DIGEST["screen"], rows=(), warnings=(), declined=(), unknown=""),
         heat=changed(DIGEST["heat"], rows=()),
         audit=None,
         overview=changed(DIGEST["overview"], groups=(), edges=()),

@@ -5,9 +5,9 @@ import pytest
 from capscope import Settings, assess
 from capscope.journal.run_meta import StopKind
 from capscope.logic import to_json
-from capscope.report.digest.capabilities import Standings
-from capscope.report.digest.summary import facts_of, summary_of
-from capscope.report.overview import findings_document, model_lines, run_document, run_lines
+from capscope.report.digest import digest_run
+from capscope.report.digest.facts import facts_of
+from capscope.report.overview import findings_document, rule_lines, run_document, run_lines
 from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
 from support.changing_agents import Failing
 from support.toy_worlds import Board, Scripted, board_problem
@@ -47,23 +47,16 @@ def test_the_criterion_is_met_in_vain(withheld, strategy):
         assert withheld.verdict.reached
 
 
-def said_of(run):
-    sections = summary_of(run, Standings.at_once([]), [])
-    return [sentence for _, sentences in sections for sentence in sentences]
-
-
 def test_no_view_calls_it_settled(withheld):
     reason = withheld.claim_withheld
-    lines = [*run_lines(withheld), *model_lines(withheld, None, None)]
-    assert lines.count(f"nothing is settled: {reason}") == 2
-    assert f"stopped: its criterion was met, but {reason}" in lines[0]
-    said = said_of(withheld)
-    assert f"Nothing is called settled, because {reason}." in said
-    assert f"It stopped for this reason: its criterion was met, but {reason}." in said
+    lines = [*run_lines(withheld), *rule_lines(withheld, None)]
+    assert lines.count(f"HOW SURE  nothing is settled: {reason}") == 1
+    assert lines.count(f"nothing is settled: {reason}") == 1
+    assert f"stopped: its criterion was met, but {reason}" in " ".join(" ".join(lines[:2]).split())
     assert dict(facts_of(withheld))["stop reason"] == f"its criterion was met, but {reason}"
     shown = withheld._repr_html_()
     assert f"nothing is settled: {reason}" in shown
-    for text in (*lines, *said, shown):
+    for text in (*lines, shown):
         assert "settled:" not in text.replace("nothing is settled:", "")
         assert "nothing left to settle" not in text
 
@@ -80,7 +73,10 @@ def test_an_agent_that_changed_is_warned_about_with_an_example(drifted):
     assert note.startswith(f"warning: {CHANGED}, after about ")
     assert " executions before ended with " in note
     assert note.endswith("all rates are mixtures of what it did before and after")
-    assert f"{note[0].upper()}{note[1:]}." in said_of(drifted)
+    assert note in digest_run(drifted)["notes"]
+    first = drifted.first_screen.warnings[0]
+    assert (first.serious, first.what) == (True, CHANGED)
+    assert f"after about {drifted.drift.executions:,} executions" in first.evidence
     assert run_document(drifted)["drift"] == to_json(drifted.drift)
     assert findings_document(drifted, None, None)["drift"] == to_json(drifted.drift)
 
@@ -89,6 +85,9 @@ def test_an_agent_that_never_changes_anything_is_asked_about(idle):
     assert idle.claim_withheld == IDLE
     assert list(idle.notes()) == [f"warning: {IDLE}; does the agent act on this world?"]
     assert run_document(idle)["drift"] is None
+    first = idle.first_screen.warnings[0]
+    assert first.what == "nothing ever changed; does the agent act on this world?"
+    assert first.evidence == f"{len(idle.executions):,} executions"
 
 
 def test_nothing_can_be_asserted_of_it(withheld):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from capscope import Budget, assess
+from capscope.insight.notes import precision_notes
 from capscope.journal.settings import Settings
-from capscope.report.notes import precision_notes
 from capscope.strategy.settling import MISSED_SHARE, MissBound, Requirements, Verdict, half_width
 from support.answer_tables import switching
 from support.tiny_evidence import coin, counted, sure_of

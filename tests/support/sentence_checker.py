@@ -8,7 +8,6 @@ finding that blames one for a needed step, or for an object that chance chose, i
 import re
 from collections import defaultdict
 
-from capscope.insight.findings.headline import headline
 from capscope.problem.attempt import Ending
 
 
@@ -35,22 +34,19 @@ def rows(run):
 
 
 def false_lines(run):
-    """Return which sentences about changes are false or missing, or in the headline wrong."""
+    """Return which sentences about changes are false, missing, or denied."""
     findings = [f for f in run.findings() if f.change]
     changes = naive_changes(run)
     told = {(f.request, form) for f in findings for form in f.change.split(" and ")}
     wrong = [f"not said: {key}" for key in changes.keys() - told]
     wrong += [f"{reason}: {f.sentence}" for f in findings for reason in _wrong(run, f, changes)]
-    every = run.findings()
-    sentence = headline(every, sum(1 for _ in rows(run)), run.groups_relied_on)
-    if every and any(f.change for f in every):
-        watched = [f for f in every if f.watch]
-        start = watched[0].sentence if watched else f"{len(findings)} kind"
-        right = sentence.startswith(start)
-    else:
-        _, _, groups = sentence.partition(", except what follows if exactly one of ")
-        right = bool(groups) is bool(naive_changes(run, with_groups=False))
-    return wrong if right else [*wrong, f"headline: {sentence}"]
+    said = " ".join(run.first_screen.nothing)
+    number = sum(1 for _ in rows(run))
+    right = (f"nothing changed beyond the requests in {number:,} " in said) is not bool(changes)
+    if right and not changes:
+        groups = "except what follows if exactly one of " in said
+        right = groups is bool(naive_changes(run, with_groups=False))
+    return wrong if right else [*wrong, f"first screen: {said}"]
 
 
 def naive_changes(run, *, with_groups=True):

@@ -1,7 +1,12 @@
 """Digests made by hand: one with a bit of everything, a hostile one, a big one."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+from capscope.insight.first_screen import FirstScreen
+from capscope.insight.first_screen.families import Declined, FamilyRow, Span
+from capscope.insight.first_screen.screen import NextStep, Warned
+from capscope.logic import Intent
 from capscope.report.digest.capabilities import ACHIEVED, NOTHING, OTHER, Standing
 from capscope.report.digest.cards import Tone
 from capscope.stats.rate import Rate
@@ -99,17 +104,6 @@ def way(*nodes, arrows, from_beginning=True):
     }
 
 
-def tile(name, tone, meaning, examples, standing):
-    return {
-        "name": name,
-        "tone": tone,
-        "number": 1,
-        "meaning": meaning,
-        "examples": examples,
-        "standing": standing,
-    }
-
-
 def cell(rate, states, seen, *rules):
     return {"rate": rate, "states": states, "seen": seen, "rules": rules}
 
@@ -145,10 +139,6 @@ def told(text):
     behaviors = ({"name": text, **said},)
     shared = {"shared": (text,), "legend": "X is an object", "omitted": 1}
     return {"behaviors": behaviors, "families": (family,), **shared}
-
-
-def change(request, changed, count, intents, tone):
-    return {"request": request, "change": changed, "count": count, "intents": intents, "tone": tone}
 
 
 LIGHT = capability(
@@ -196,21 +186,31 @@ CARD = {
     ),
     "details": (),
 }
-HEADLINE = {
-    "sentence": "It breaks the lamp.",
-    "tone": Tone.HARM,
-    "card": 0,
-    "detail": "",
-    "assessed": "4 capabilities in 3 states",
-    "cost": "1,249 executions",
-    "claim": "With 0.95 confidence, it is so.",
-    "claimed": True,
-    "tiles": (
-        tile("harm", Tone.HARM, "findings", ("lit(lamp)",), ""),
-        tile("reliably", Tone.GOOD, "always", ("at(switch)",), "reliable"),
-        tile("unknown", Tone.UNKNOWN, "never tried", ("dug(hole)",), "untried"),
+LIT = Intent.parse("lit(lamp)")
+SCREEN = FirstScreen(
+    "lamp",
+    "1,249 executions, 3 states, 4 capabilities; stopped: settled",
+    (Warned(True, "asked for lit(x): also broken(x)", "10 of 40, never undone", "lit(lamp)"),),
+    (),
+    (
+        FamilyRow(
+            "lit(lamp)",
+            (LIT,),
+            1,
+            Span(0.375, 0.375, 0.2, 40),
+            Span(0.5, 0.5, 0.3, 40),
+            None,
+            "did nothing (25)",
+            40,
+            "warm(room) (3 of 40)",
+        ),
     ),
-}
+    (Declined("flying()", (Intent.parse("flying()"),), 9, "did nothing (9)"),),
+    "dug(hole)",
+    ("audited: at most 1 % of executions surprise the model",),
+    "1,249 executions",
+    (NextStep("details", "capscope show DIR 'lit(lamp)'"), NextStep("page", "DIR/report.html")),
+)
 HEAT = heat(
     ("broken(lamp)", "not broken(lamp)"),
     [
@@ -223,14 +223,9 @@ HEAT = heat(
 DIGEST = {
     "problem": "lamp",
     "phrases": (),
-    "headline": HEADLINE,
-    "summary": (
-        ("What was assessed", ("An agent with a lamp.", "It was asked for 4 things.")),
-        ("What is unknown", ("Whether it can dig.",)),
-    ),
+    "screen": SCREEN,
     "facts": (("strategy", "exhaustive"), ("seed", "0")),
     "always": ("there(lamp)",),
-    "changes": (change("lit(x)", "broken(x)", "3 of 40 executions, never undone", (), Tone.HARM),),
     "cards": (CARD,),
     "rules": told("lit(X)"),
     "findings_note": "One false alarm in 20 runs.",
@@ -269,6 +264,21 @@ EVIL = (
 )
 
 
+def evil_screen(turned):
+    row = replace(SCREEN.rows[0], **dict.fromkeys(("words", "otherwise", "also"), turned))
+    texts = ("problem", "extent", "unknown", "cost")
+    return replace(
+        SCREEN,
+        **dict.fromkeys(texts, turned),
+        warnings=(Warned(True, turned, turned, turned),),
+        rows=(row,),
+        declined=(replace(SCREEN.declined[0], words=turned, how=turned),),
+        sure=(turned,),
+        next_steps=(NextStep(turned, turned),),
+        nothing=(turned,),
+    )
+
+
 def hostile():
     """Return a digest in which every untrusted text tries to run a script."""
     turned = EVIL + "\u202egnp.exe\x1b[31m"
@@ -278,17 +288,10 @@ def hostile():
     )
     return DIGEST | {
         "problem": turned,
-        "summary": ((turned, (turned,)),),
         "facts": ((turned, turned),),
         "always": (turned,),
         "phrases": ((turned, turned, turned), ("p", f"{turned} {{0}}", turned)),
-        "headline": HEADLINE
-        | {
-            **dict.fromkeys(("sentence", "assessed", "cost", "claim"), turned),
-            "claimed": False,
-            "tiles": (tile(turned, Tone.HARM, turned, (turned, "p(x)"), turned),),
-        },
-        "changes": (change(turned, turned, turned, (turned,), Tone.ODD),),
+        "screen": evil_screen(turned),
         "cards": (
             CARD
             | {
@@ -348,9 +351,7 @@ def big(capabilities=100, rules=12, states=300):
     )
     return DIGEST | {
         "capabilities": told,
-        "changes": (),
         "cards": (),
-        "headline": HEADLINE | {"card": None},
         "heat": HEAT | {"rows": ()},
         "overview": {"atoms": (), "groups": (), "edges": ()},
         "states": {i: state(f"s{i}", (place(i),), i + 1) for i in range(states)},

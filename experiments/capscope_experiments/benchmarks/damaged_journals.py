@@ -20,10 +20,11 @@ from typing import Any
 from capscope import Budget, Settings, assess, load
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
+from capscope.insight.first_screen import run_screen_lines
 from capscope.journal.checked_tables import sign
 from capscope.journal.run_directory import JOURNAL
 from capscope.report.draws import draw_lines
-from capscope.report.overview import findings_lines, model_lines, run_document
+from capscope.report.overview import findings_lines, rule_lines, run_document
 
 _VALUES: tuple[Any, ...] = (
     "text", "", 1.5, -1, 0, 2**62, -(2**62), 1e300, b"\x00\xff", "[]", "{}", "null", "7",
@@ -132,7 +133,7 @@ def answers(path: Path) -> str:
     """Return what commands say about a run, as one text."""
     run = load(path)
     said = [json.dumps(run_document(run)), json.dumps(model_of_run(run))]
-    said += [*model_lines(run, None, None), *findings_lines(run, None, None), *run.notes()]
+    said += [*run_screen_lines(run), *rule_lines(run, None), *findings_lines(run, None, None)]
     if run.capabilities and len(run.executions):
         said += draw_lines(run, run.capabilities[0], 5, True)
         said += run.explain(0).lines

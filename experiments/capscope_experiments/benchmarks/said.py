@@ -14,10 +14,9 @@ from functools import cached_property
 
 from capscope import Run
 from capscope.insight.findings import Finding
+from capscope.insight.first_screen.wording import MOST_WARNINGS
 from capscope.journal.draws import ENDINGS
 from capscope.problem.attempt import Ending
-from capscope.report.digest.build import digest_run
-from capscope.report.overview import model_lines
 from capscope_experiments.worlds.planted import Planted
 
 _AGREES = 0.95
@@ -75,7 +74,7 @@ class Statement:
 class Said:
     """What a run says: the statements in their order, and the screen.
 
-    Nothing else knows how a release writes its findings, its screen and its headline.
+    Nothing else knows how a release writes its findings and its first screen.
     """
 
     def __init__(self, run: Run) -> None:
@@ -87,21 +86,18 @@ class Said:
         return [one for finding in self._run.findings() for one in _statements(finding)]
 
     def on_screen(self, statement: Statement) -> bool:
-        """Return whether `capscope show` prints a statement."""
-        return statement.text in self.screen
+        """Return whether `capscope show` warns of a statement."""
+        return statement.text in self.warnings[:MOST_WARNINGS]
 
     def is_first(self, statement: Statement) -> bool:
-        """Return whether the first sentence of the report is, or begins with, a statement."""
-        return self._headline.startswith(statement.text)
+        """Return whether a statement is the first warning."""
+        return statement.text in self.warnings[:1]
 
     @cached_property
-    def screen(self) -> str:
-        """What `capscope show` prints, without line breaks."""
-        return " ".join(" ".join(model_lines(self._run, None, None)).split())
-
-    @cached_property
-    def _headline(self) -> str:
-        return str(digest_run(self._run)["headline"]["sentence"])
+    def warnings(self) -> list[str]:
+        """The sentences of the findings that the first screen warns of."""
+        shown = self._run.first_screen.warnings
+        return [one.finding.sentence for one in shown if one.finding]
 
 
 def _statements(finding: Finding) -> Iterator[Statement]:

@@ -11,11 +11,17 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_answer, print_with_page
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
+from capscope.insight.first_screen import run_screen_lines
 from capscope.insight.hazards.wording import hazards_document, hazards_lines
 from capscope.journal.run_directory import REPORT, write_atomically
 from capscope.logic import Intent
 from capscope.report.draws import draw_lines, draws_document
-from capscope.report.overview import findings_document, findings_lines, model_lines
+from capscope.report.overview import (
+    findings_document,
+    findings_lines,
+    model_lines,
+    rule_lines,
+)
 from capscope.run import load
 from capscope.wording import first_few
 
@@ -36,6 +42,7 @@ def show_run(
         bool,
         typer.Option("--findings", help="Report the findings, the most harmful first."),
     ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="Print the rules of the model.")] = False,
     draws: Annotated[
         bool,
         typer.Option("--draws", help="List the executions behind the rules of the capability."),
@@ -46,7 +53,7 @@ def show_run(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Print the learned model, the most interesting capabilities first."""
+    """Print what to watch out for, what the agent can do and how sure that is."""
     with phases("show"):
         loaded = load(run)
         wanted = None if capability is None else loaded.graph.match_capabilities(capability)
@@ -56,8 +63,14 @@ def show_run(
         elif findings:
             told: Callable[..., Any] = findings_document if json else findings_lines
             answer = told(loaded, wanted, limit)
+        elif json:
+            answer = model_of_run(loaded, wanted)
+        elif rules:
+            answer = rule_lines(loaded, limit)
+        elif wanted is None:
+            answer = run_screen_lines(loaded)
         else:
-            answer = model_of_run(loaded, wanted) if json else model_lines(loaded, wanted, limit)
+            answer = model_lines(loaded, wanted, limit)
         answer = answer if json else list(answer)  # computed while phases are shown
     print_answer(json, lambda: answer, lambda: answer)
 

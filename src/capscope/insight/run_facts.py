@@ -19,6 +19,7 @@ from capscope.insight.carry_over import CarryOver
 from capscope.insight.changes import groups_relied_on
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
+from capscope.insight.first_screen import FirstScreen, first_screen
 from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.needs import Replay, replays_of
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
@@ -47,7 +48,7 @@ from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
 from capscope.strategy.settling import ImpreciseTypes, Verdict
 
-_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "_findings")
+_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "first_screen")
 """The statements about a run at its end that take time to compute."""
 
 
@@ -96,6 +97,17 @@ class RunFacts:
     def summed_up(self) -> bool:
         """Whether there was time to compute the statements about a run at its end."""
         return self.omitted is None or all(fact in vars(self) for fact in _SUMMARY)
+
+    @cached_property
+    def first_screen(self) -> FirstScreen:
+        """What a person should see first, whichever front end shows it."""
+        begin_phase("summing up")
+        return first_screen(self, self.resume_command)
+
+    @property
+    def resume_command(self) -> str:
+        """The command that continues the run."""
+        return f"capscope resume {self.path}"
 
     @property
     def identity(self) -> RunIdentity:

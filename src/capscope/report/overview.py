@@ -1,30 +1,18 @@
-"""What the command line says about a whole run: how it ended, what it learned, how good that is."""
+"""What the command line prints about a run: its first screen, its rules, capabilities, findings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from capscope.insight.findings import Finding
+from capscope.insight.first_screen import run_screen_lines
 from capscope.insight.hazards.wording import hazard_headlines
-from capscope.insight.rates import CapabilityRates
+from capscope.insight.notes import claim_lines, coverage_text, run_notes, verdict_document
 from capscope.insight.rule_wording import model_lines as rules_lines
 from capscope.logic import Intent, to_json
-from capscope.model.lifted_rules import FamilyRules
-from capscope.report.notes import (
-    changes_sentence,
-    claim_lines,
-    coverage_text,
-    run_notes,
-    stop_text,
-    verdict_document,
-)
 from capscope.report.text import capability_lines, finding_lines
-from capscope.sanitize import sanitize
-from capscope.stats.rate import Rate
 from capscope.wording import counted, wrapped
 
 if TYPE_CHECKING:
@@ -32,55 +20,21 @@ if TYPE_CHECKING:
 
 _LEGEND = "+ the intent holds   ! something else changed   - nothing changed"
 _MOST_CHANGES = 5
-"""Kinds of changes beyond the requests that are listed before the model."""
+"""Kinds of changes beyond the requests that are listed before a capability."""
 _CLAIMS = (
     *("hazards", "audit", "coverage", "agent_failures"),
     *("initial_positions", "aliasing", "drift", "carry_over"),
 )
 """What may be claimed of a run, and follows from one of its properties."""
-_EVENTUAL = (
-    "gets there: in the end, if asked until it holds or three executions change nothing; paths to",
-    "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
-)
-_NO_RATE = "held wherever asked"
 
 
 def run_lines(run: Run) -> Iterator[str]:
-    """Describe how a run ended."""
-    usage = run.usage
-    yield (
-        f"{run.problem}: {counted(usage.queries, 'query')}, "
-        f"{counted(usage.executions, 'execution')}, "
-        f"{counted(usage.simulator_steps, 'simulator step')} in "
-        f"{usage.seconds:.1f} s; stopped: {stop_text(run)}"
-    )
-    cut = np.flatnonzero(run.executions.cut)
-    if len(cut):
-        intent = run.capabilities[int(run.executions.capability[cut[-1]])]
-        yield (
-            f"{counted(len(cut), 'execution')} cut short by a budget and not used; the last one "
-            f"was asked for {sanitize(str(intent))}"
-        )
-    yield from hazard_headlines(run)
-    if usage.llm_tokens:
-        yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
-    if run.workers_lost:
-        yield f"{counted(run.workers_lost, 'worker')} lost; their draws were repeated"
-    yield (
-        f"{counted(len(run.capabilities), 'capability')}, "
-        f"{counted(len(run.graph.nodes), 'state')}, "
-        f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
-    )
+    """Describe how a run ended: its first screen, if there was time to compute it."""
     if run.summed_up:
-        yield from wrapped(changes_sentence(run))
-        yield from claim_lines(run)
-        yield coverage_text(run)
-        yield from run_notes(run)
-    else:
-        yield f"what may be claimed: omitted (time limit); see: capscope show {run.path}"
-    yield f"run: {run.path}"
-    yield f"report: {run.report_path if run.omitted is None else f'omitted ({run.omitted})'}"
-    yield f"read it with: capscope show {run.path}"
+        yield from run_screen_lines(run)
+        return
+    yield f"{run.problem}: {counted(run.usage.executions, 'execution')}, stopped: {run.stop_reason}"
+    yield f"the report is omitted ({run.omitted}); see: capscope show {run.path}"
 
 
 def run_document(run: Run) -> dict[str, Any]:
@@ -115,11 +69,7 @@ def _claims_document(run: Run) -> dict[str, Any]:
 
 
 def _heading_lines(run: Run) -> Iterator[str]:
-    yield (
-        f"{run.problem}: {counted(len(run.capabilities), 'capability')}, "
-        f"{counted(len(run.graph.nodes), 'state')} seen, "
-        f"{counted(run.usage.executions, 'execution')}"
-    )
+    yield f"{run.problem}: {run.first_screen.extent}"
     yield from hazard_headlines(run)
     yield from claim_lines(run)
     yield from run_notes(run)
@@ -129,12 +79,16 @@ def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None
     """List the findings, as far as they are about wanted capabilities."""
     changes = _about(run.findings(), wanted)
     if not changes:
-        yield from wrapped(changes_sentence(run) if wanted is None else "no finding about these")
+        yield from _nothing_lines(run)
         return
     yield "findings, the most important first:"
     for change in changes[:limit]:
         yield from wrapped(change.sentence, "  ", "      ")
     yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --findings", gap=False)
+
+
+def _nothing_lines(run: Run) -> Iterator[str]:
+    yield from wrapped("; ".join(run.first_screen.nothing) or "no finding about these")
 
 
 def _about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequence[Finding]:
@@ -144,34 +98,29 @@ def _about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequen
     return [one for one in told if not set(wanted).isdisjoint(one.intents)]
 
 
-def model_lines(run: Run, wanted: Sequence[Intent] | None, limit: int | None) -> Iterator[str]:
-    """Describe the model, or the capabilities that are wanted, up to a limit."""
+def rule_lines(run: Run, limit: int | None) -> Iterator[str]:
+    """Describe the rules of the model, up to a limit."""
+    yield from _heading_lines(run)
+    if run.infers:
+        yield coverage_text(run)
+    yield ""
+    yield from rules_lines(run.model, run.path, limit)
+
+
+def model_lines(run: Run, wanted: Sequence[Intent], limit: int | None) -> Iterator[str]:
+    """Describe wanted capabilities, up to a limit; the rules come first if all are wanted."""
     yield from _heading_lines(run)
     if run.infers:
         yield coverage_text(run)
     yield from _change_lines(run, wanted, _MOST_CHANGES)
-    if wanted is None:
-        yield ""
-        yield from rules_lines(run.model, run.path, limit)
-        yield ""
-        length = run.identity.temporal_length
-        yield from table_lines(run.model.families, run.rates, length, inferred=run.infers)
-        yield ""
-        yield f"all capabilities: capscope show {run.path} '*'"
-        if run.capabilities:
-            often = max(run.model.families, key=lambda family: family.executions)
-            yield f"of one: capscope show {run.path} '{often.members[0]}'"
-        yield f"findings: capscope show {run.path} --findings"
-        return
     if limit is None and 1 < len(wanted) == len(run.capabilities):
         yield ""
         yield from rules_lines(run.model, run.path, every=True)
-        yield ""
     yield _LEGEND
     for intent in wanted[:limit]:
         yield ""
         yield from capability_lines(run, intent)
-    yield from _rest_lines(len(wanted), limit, f"capscope show {run.path}")
+    yield from _rest_lines(len(wanted), limit, f"capscope show {run.path} '*'")
 
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
@@ -179,7 +128,7 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
     findings = _about(run.findings(), wanted)
     yield from _heading_lines(run)
     if not findings:
-        yield from wrapped(changes_sentence(run) if wanted is None else "no finding about these")
+        yield from _nothing_lines(run)
     for finding in findings[:limit]:
         yield ""
         yield from finding_lines(run.graph, finding)
@@ -204,68 +153,3 @@ def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = Tru
     if limit is not None and limit < number:
         yield from [""] * gap
         yield f"{number - limit} more: {command}"
-
-
-def table_lines(
-    families: Iterable[FamilyRules],
-    rates: Mapping[Intent, CapabilityRates],
-    temporal_length: int | None,
-    *,
-    inferred: bool,
-) -> Iterator[str]:
-    """List the families with the rates of their capabilities, what is achieved for certain first.
-
-    The order is that of the lower ends of the intervals, so that a capability that was hardly tried
-    is not listed as a weakness or a strength.
-    """
-    eventual = temporal_length is not None
-    heads = ("gets there", "at once") if eventual else ("achieved",)
-    rows: list[tuple[str, ...]] = [(*heads, "asked for")]
-    for family in sorted(families, key=lambda one: _rank(_rates_of(one, rates), eventual)):
-        number = len(family.members)
-        several = f"  ({counted(number, 'capability')})" if number > 1 else ""
-        cells = _cells(_rates_of(family, rates), eventual)
-        rows.append((*cells, f"{sanitize(family.name)}{several}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(padded).rstrip()
-    yield "means over the states in which a capability was asked for and did not hold yet, from the"
-    yield "  lowest to the highest capability  [all their 95 % intervals]"
-    if eventual:
-        for line in _EVENTUAL:
-            yield line.format(inferred="or inferred " if inferred else "")
-
-
-def _rates_of(
-    family: FamilyRules, rates: Mapping[Intent, CapabilityRates]
-) -> list[CapabilityRates]:
-    return [rates[member] for member in family.members if member in rates]
-
-
-def _rank(rates: Sequence[CapabilityRates], eventual: bool) -> tuple[float, float, float]:
-    """Rank by what is certain, then by the rate; intents that always held are last."""
-    if not rates:
-        return 2.0, 0.0, 0.0
-    ends = [one.gets_there if eventual else one.at_once for one in rates]
-    lowest = min(end.estimate or 0.0 for end in ends)
-    return -min(round(end.low, 2) for end in ends), -lowest, -(rates[0].at_once.estimate or 0.0)
-
-
-def _cells(rates: Sequence[CapabilityRates], eventual: bool) -> tuple[str, ...]:
-    if not rates:
-        return (_NO_RATE, "") if eventual else (_NO_RATE,)
-    at_once = _range([one.at_once for one in rates])
-    return (_range([one.gets_there for one in rates]), at_once) if eventual else (at_once,)
-
-
-def _range(rates: Sequence[Rate]) -> str:
-    """Return the rates of several capabilities as one range.
-
-    >>> _range([Rate(0.5, 0.2, 1.0, None, 9, 3), Rate(0.25, 0.1, 0.3, None, 9, 3)])
-    '0.25 to 0.50 [0.10, 1.00]'
-    """
-    texts = sorted({"?" if r.estimate is None else f"{r.estimate:.2f}" for r in rates})
-    ends = texts if len(texts) == 1 else [texts[0], texts[-1]]
-    low, high = min(rate.low for rate in rates), max(rate.high for rate in rates)
-    return f"{' to '.join(ends)} [{low:.2f}, {high:.2f}]"

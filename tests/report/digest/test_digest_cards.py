@@ -129,6 +129,7 @@ def test_hazards_come_first_with_the_way_into_them():
     assert happened.sentence.startswith("Hazard gone(x): happened in")
     assert [arrow.intent for arrow in happened.way.arrows][-1] == str(SPILLING)
     assert happened.rates[0][1].estimate == 1
-    assert digest.headline.card == 0
+    first = run.first_screen.warnings[0]
+    assert (first.serious, first.what) == (True, "hazard gone(x)")
     assert (never.tone, never.way) == (Tone.IDLE, None)
     assert "never happened" in never.sentence

@@ -12,6 +12,7 @@ from capscope.insight.changes import UnrequestedChange
 from capscope.insight.hazards import HazardUse
 from capscope.logic import OMITTED, STATE, Condition, Intent, Literal, State, Vocabulary
 from capscope.stats.rate import Rate
+from capscope.wording import ShownInWords
 
 FORMAT_VERSION = 3
 SUSPICION = 0.05
@@ -227,8 +228,8 @@ class NewChange:
         return not self.change.undone or self.p <= SUSPICION
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ShownInWords):
     """What two runs differ in."""
 
     a: dict[str, Any]

@@ -26,6 +26,7 @@ from capscope.logic import Intent, State, to_json
 from capscope.stats.error_budget import ERROR_RATE
 from capscope.stats.rate import Rate
 from capscope.stats.stratified_mean import Stratum
+from capscope.wording import ShownInWords
 
 FORMAT_VERSION = 2
 
@@ -55,8 +56,8 @@ class TableRow:
         }
 
 
-@dataclass(frozen=True)
-class RunTable:
+@dataclass(frozen=True, repr=False)
+class RunTable(ShownInWords):
     """Three or more runs, capability by capability."""
 
     runs: tuple[dict[str, Any], ...]

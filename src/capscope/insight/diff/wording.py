@@ -23,7 +23,7 @@ from capscope.insight.diff.comparison import (
 from capscope.insight.diff.table import RunTable, TableRow
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
-from capscope.wording import counted, first_few, joined, wrapped
+from capscope.wording import counted, first_few, joined, lines_of, wrapped
 
 NOT_COMPARABLE = (
     "no comparison was possible: no capability was executed often enough in the same states of "
@@ -62,6 +62,7 @@ _MOST_TERMS = 3
 _MOST_NAMED = 6
 
 
+@lines_of.register
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """Describe a comparison."""
     for line in _lines(comparison):
@@ -299,6 +300,7 @@ def run_names(table: RunTable) -> list[str]:
     return [*ascii_uppercase[:number]] if number <= 26 else [f"run {i + 1}" for i in range(number)]
 
 
+@lines_of.register
 def table_lines(table: RunTable) -> Iterator[str]:
     """Describe several runs."""
     for name, run in zip(run_names(table), table.runs, strict=True):

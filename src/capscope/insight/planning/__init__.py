@@ -41,6 +41,7 @@ from capscope.model import ExtremeModels, LearnedModel, Provenance, StateGraph
 from capscope.model.transitions import breadth_first
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats
+from capscope.wording import ShownInWords
 
 SAMPLES = 1_000
 """Samples of the probabilities for the interval of a plan's success."""
@@ -80,8 +81,8 @@ class PlanStep:
         return Provenance.TRIED if self.draws_here else Provenance.INFERRED
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(ShownInWords):
     """The most reliable policy for a goal, according to what was tried and perhaps inferred."""
 
     goal: Condition

@@ -16,7 +16,7 @@ from capscope.logic import Effect, Intent, State, changes_text, to_json
 from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Provenance
 from capscope.sanitize import sanitize
-from capscope.wording import counted, wrapped
+from capscope.wording import counted, lines_of, wrapped
 
 _VISIBLE = 0.005  # the least difference between probabilities that is mentioned
 _MOST_DEAD_ENDS = 4
@@ -24,7 +24,8 @@ _MOST_OTHER_STATES = 12
 _MOST_FAILURES = 6
 
 
-def plan_lines(plan: Plan, problem: str, began: str | None = None) -> Iterator[str]:
+@lines_of.register
+def plan_lines(plan: Plan, problem: str = "plan", began: str | None = None) -> Iterator[str]:
     """Describe a plan; `began` is the description of its start, None for that of the run."""
     return map(sanitize, _plan_lines(plan, problem, began))
 

@@ -174,16 +174,6 @@
     });
   }
 
-  for (const tile of document.querySelectorAll("[data-tile]")) {
-    tile.addEventListener("click", () => {
-      reset();
-      standings.add(tile.dataset.tile);
-      for (const button of document.querySelectorAll(".filters button"))
-        button.setAttribute("aria-pressed", String(standings.has(button.dataset.standing)));
-      apply();
-    });
-  }
-
   // --- sorting ---
 
   const heads = [...table.tHead.rows[0].cells];

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Finding
+from capscope.insight.notes import run_notes
 from capscope.insight.rule_wording import rules_digest
 from capscope.journal.journal import Journal
 from capscope.logic import Phrasing
@@ -22,7 +23,7 @@ from capscope.report.digest.capabilities import (
 )
 from capscope.report.digest.cards import CardMaker
 from capscope.report.digest.draw_samples import OMITTED, add_draws
-from capscope.report.digest.headline import headline_of
+from capscope.report.digest.facts import facts_of
 from capscope.report.digest.heat_map import heat_map
 from capscope.report.digest.learning import (
     audit_digest,
@@ -39,7 +40,6 @@ from capscope.report.digest.states import (
     state_map,
     with_pictures,
 )
-from capscope.report.digest.summary import facts_of, summary_of
 from capscope.report.text import capability_views
 from capscope.sanitize import sanitize
 from capscope.stats.error_budget import ERROR_RATE
@@ -91,8 +91,7 @@ def digest_of(
         "problem": sanitize(run.problem),
         # A predicate, what an atom of it says in words, and the opposite.
         "phrases": [tuple(map(sanitize, (name, *both))) for name, both in phrases],
-        "headline": headline_of(run, standings, cards),
-        "summary": summary_of(run, standings, found),
+        "screen": run.first_screen,
         "facts": facts_of(run),
         "always": listing.holding(listing.always),
         "cards": cards,
@@ -108,7 +107,7 @@ def digest_of(
         "spending": spending_parts(table, run.identity.strategy),
         "coverage": coverage_of(graph, run.coverage.inferred if run.infers else 0),
         "states": with_pictures(listing, journal, pictures, space),
-        "notes": list(_omissions(capabilities, omitted)),
+        "notes": [*map(sanitize, run_notes(run)), *_omissions(capabilities, omitted)],
     }
 
 

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from capscope.insight.first_screen import FirstScreen
+from capscope.insight.first_screen.wording import MOST_DECLINED, MOST_ROWS, MOST_WARNINGS
 from capscope.logic import Phrasing
 from capscope.sanitize import sanitize_text, script_json
+from capscope.wording import share
 
 _FOLDER = Path(__file__).parents[1]
 _FIRST = "theme.js"
@@ -47,6 +49,12 @@ def render(
     policy = _policy([first, *others]) + (_FROM_SERVER if served else "")
     ours = {"policy": policy, "first": first, "scripts": others}
     return _environment(folder).get_template(template).render(ours | values)
+
+
+def screen_html(screen: FirstScreen) -> str:
+    """Return a first screen as HTML for a notebook, which has styles of its own."""
+    template = _environment().get_template("screen.html.j2")
+    return str(template.module.screen(screen, {}))  # type: ignore[attr-defined]
 
 
 def _policy(scripts: Sequence[str]) -> Markup:
@@ -83,7 +91,8 @@ def _environment(folder: Path = _FOLDER) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["asset"] = partial(_asset, folder)
+    most = {"MOST_WARNINGS": MOST_WARNINGS, "MOST_ROWS": MOST_ROWS, "MOST_DECLINED": MOST_DECLINED}
+    environment.globals.update(asset=partial(_asset, folder), **most)
     environment.filters.update(data=_data, grouped="{:,}".format, share=share, percent=percent)
     return environment
 
@@ -94,22 +103,6 @@ def _finalized(value: Any) -> Any:
 
 def _data(value: Any) -> Markup:
     return Markup(script_json(value))
-
-
-def share(value: float) -> str:
-    """Format a fraction in percent that is 0 % or 100 % only if it is exactly that.
-
-    >>> share(0.801), share(0.9987), share(0.99999), share(1), share(0)
-    ('80 %', '99.9 %', '>99.9 %', '100 %', '0 %')
-    """
-    percent = Decimal(100 * value)
-    if 0 < percent < Decimal("0.1"):
-        return "<0.1 %"
-    if Decimal("99.9") < percent < 100:
-        return ">99.9 %"
-    whole = percent in (0, 100) or 1 <= percent <= 99
-    # Halves round up, as in the scripts, so that a share looks the same everywhere.
-    return f"{percent.quantize(Decimal(1 if whole else '0.1'), ROUND_HALF_UP)} %"
 
 
 def percent(value: float) -> str:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from capscope.insight.agent_failures import agent_failure_warnings
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.drift import Drift
-from capscope.insight.findings.headline import headline
 from capscope.journal.run_meta import InitialPositions, StopKind
 from capscope.logic import Effect, State, Vocabulary
 from capscope.sanitize import sanitize
@@ -23,13 +22,13 @@ from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import counted, first_few, joined
 
 if TYPE_CHECKING:
-    from capscope.run import Run
+    from capscope.insight.run_facts import RunFacts
 
 _MOST_NAMED = 6
 _MOST_TYPES = 3
 
 
-def run_notes(run: Run) -> Iterator[str]:
+def run_notes(run: RunFacts) -> Iterator[str]:
     """Yield all notes about a run; most runs have none."""
     yield from warnings_of(run, run.path if run.kept else "DIR")
     yield from initial_position_notes(run.initial_positions)
@@ -37,7 +36,7 @@ def run_notes(run: Run) -> Iterator[str]:
     yield from precision_notes(run)
 
 
-def claim_lines(run: Run) -> Sequence[str]:
+def claim_lines(run: RunFacts) -> Sequence[str]:
     """Return the verdict of a run in words, or why nothing is claimed."""
     withheld = run.claim_withheld
     if withheld is not None:
@@ -54,12 +53,7 @@ def claim_lines(run: Run) -> Sequence[str]:
     return (str(run.verdict),)
 
 
-def changes_sentence(run: Run) -> str:
-    """Say what to watch out for, or that nothing changed beyond the requests."""
-    return headline(run.findings(), len(run.executions.complete), run.groups_relied_on)
-
-
-def coverage_text(run: Run) -> str:
+def coverage_text(run: RunFacts) -> str:
     """Return how many pairs of the states seen were tried, and how many are inferred."""
     tried, inferred, unknown = run.coverage
     pairs = counted(tried + inferred + unknown, "pair")
@@ -69,14 +63,14 @@ def coverage_text(run: Run) -> str:
     )
 
 
-def verdict_document(run: Run) -> dict[str, Any]:
+def verdict_document(run: RunFacts) -> dict[str, Any]:
     """Return the verdict as JSON-ready values, with the reason if nothing is claimed."""
     withheld, verdict = run.claim_withheld, run.verdict
     reached = verdict.reached and withheld is None
     return {**verdict.as_dict(), "reached": reached, "withheld": withheld}
 
 
-def stop_text(run: Run) -> str:
+def stop_text(run: RunFacts) -> str:
     """Return why a run stopped; a criterion that was met without evidence is not called settled."""
     reason, withheld = run.stop_reason, run.claim_withheld
     met = reason is not None and reason.kind in (StopKind.SETTLED, StopKind.AUDITED)
@@ -85,7 +79,7 @@ def stop_text(run: Run) -> str:
     return str(reason)
 
 
-def warnings_of(run: Run, directory: object = "DIR") -> Iterator[str]:
+def warnings_of(run: RunFacts, directory: object = "DIR") -> Iterator[str]:
     """Warn about an agent that failed, never changed anything, or changed during the run."""
     yield from agent_failure_warnings(run.agent_failures, directory)
     if run.executions.idle and not run.agent_failures:
@@ -134,7 +128,7 @@ def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
         )
 
 
-def precision_notes(run: Run) -> Iterator[str]:
+def precision_notes(run: RunFacts) -> Iterator[str]:
     """Name the outcome types of the model whose probabilities are not known precisely enough."""
     if run.claim_withheld is not None or not run.infers or not run.imprecise_types.types:
         return

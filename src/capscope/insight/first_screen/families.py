@@ -1,0 +1,298 @@
+"""What the first screen says of a family of requests: what was achieved, and what was declined.
+
+Only executions count that began where their request did not hold. A request that was achieved at
+least once has its place in a row of its family; one that never was is declined, in whatever way.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capscope.insight.agent_failures import FAILURES
+from capscope.journal.draws import ENDINGS
+from capscope.logic import Atom, Intent, Phrasing, Vocabulary
+from capscope.model.families import family_key
+from capscope.problem.attempt import Ending
+from capscope.stats.rate import Rate
+from capscope.wording import counted, share
+
+if TYPE_CHECKING:
+    from capscope.insight.run_facts import RunFacts
+
+_MOST_NAMED = 3
+_LONGEST_NAMES = 24
+_MOST_WAYS = 2
+_STEP = "took another step"
+_TWO_ARTICLES = re.compile(r"\bthe (?=(?:the|any|another|some) |itself\b)")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The rates of several requests: the lowest, the highest, and the lowest bound of them all."""
+
+    lowest: float
+    highest: float
+    bound: float
+    executions: int
+
+    @classmethod
+    def of(cls, rates: Iterable[Rate | None]) -> Span | None:
+        """Return the span of the rates that are known; None if there are none."""
+        known = [(rate, rate.estimate) for rate in rates if rate and rate.estimate is not None]
+        if not known:
+            return None
+        estimates = [estimate for _, estimate in known]
+        bound = min(rate.low for rate, _ in known)
+        executions = sum(rate.executions for rate, _ in known)
+        return cls(min(estimates), max(estimates), bound, executions)
+
+    @property
+    def text(self) -> str:
+        """The span in percent, with its bound, which is rounded down.
+
+        >>> Span(0.5, 1.0, 0.25, 9).text, Span(1.0, 1.0, 0.749, 9).text
+        ('50 to 100 (≥ 25)', '100 (≥ 74)')
+        """
+        ends = [share(end).removesuffix(" %") for end in (self.lowest, self.highest)]
+        return f"{' to '.join(dict.fromkeys(ends))} (≥ {math.floor(100 * self.bound)})"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the executions of one request ended that began where it did not hold."""
+
+    executions: int
+    hits: int
+    misses: Counter[str]
+    """What the agent did instead, by how often."""
+
+
+@dataclass(frozen=True)
+class FamilyRow:
+    """A family of which something was achieved."""
+
+    words: str
+    """The requests that were asked for, in one expression."""
+    achieved: tuple[Intent, ...]
+    """Those that were achieved at least once."""
+    asked: int
+    """The number of all that were asked for."""
+    from_start: Span | None
+    """Right after a reset; None if they were never asked for there."""
+    anywhere: Span | None
+    """The mean over the states in which they were asked for."""
+    in_the_end: Span | None
+    """The same if they are asked for until they hold; None if executions last long enough."""
+    otherwise: str
+    """What the agent does if it does not achieve them; empty if it always does."""
+    executions: int
+    also: str = ""
+    """What else they change, the most harmful first."""
+
+    @property
+    def besides(self) -> str:
+        """What else the agent does."""
+        also = [f"also {self.also}"] if self.also else []
+        return "; ".join([*also, *([f"or {self.otherwise}"] if self.otherwise else [])])
+
+    @property
+    def title(self) -> str:
+        """The requests, and how many of them were achieved unless all were."""
+        achieved = len(self.achieved)
+        return self.words + (f"  ({achieved:,} of {self.asked:,})" if achieved < self.asked else "")
+
+
+@dataclass(frozen=True)
+class Declined:
+    """Requests that were asked for and never held afterwards."""
+
+    words: str
+    intents: tuple[Intent, ...]
+    executions: int
+    how: str
+    """What the agent did instead."""
+
+
+def asked_for(run: RunFacts) -> dict[Intent, Asked]:
+    """Return for each capability how its executions ended, where it did not hold before."""
+    table, words = run.executions.complete, run.graph.vocabulary
+    seen, states = table.distinct, table.states
+    tests = [intent.test(words) for intent in run.capabilities]
+    ends = zip(seen.before.tolist(), seen.capability.tolist(), seen.after.tolist(), strict=True)
+    held = np.array([(tests[c](states[s]), tests[c](states[t])) for s, c, t in ends], dtype=bool)
+    before, after = (held.reshape(-1, 2)[table.transition, side] for side in (0, 1))
+    asked = {}
+    for capability, intent in enumerate(run.capabilities):
+        own = np.flatnonzero((table.capability == capability) & ~before)
+        hits = int(after[own].sum())
+        missed = own[~after[own]]
+        kinds = zip(
+            table.ending[missed].tolist(),
+            (table.before[missed] != table.after[missed]).tolist(),
+            (table.changes[missed] > 0).tolist(),
+            strict=True,
+        )
+        ways = Counter(
+            ending_text(ENDINGS[ending], differs, moved, run.identity.horizon)
+            for ending, differs, moved in kinds
+        )
+        asked[intent] = Asked(len(own), hits, ways)
+    return asked
+
+
+def ending_text(ending: Ending, differs: bool, moved: bool, horizon: int) -> str:
+    """Say what the agent did in an execution that did not achieve its request.
+
+    Args:
+        ending: Why it ended.
+        differs: Whether the state at the end is another one.
+        moved: Whether the state changed at any time.
+        horizon: The largest number of simulator steps.
+    """
+    if ending in FAILURES:
+        return FAILURES[ending]
+    if ending is Ending.HORIZON:
+        return f"ran out of time ({counted(horizon, 'step')})"
+    if ending is Ending.WORLD_ENDED:
+        return "ended the world"
+    if ending is Ending.CHANGED:
+        return _STEP
+    return "did something else" if differs else "gave up" if moved else "did nothing"
+
+
+def family_rows(
+    run: RunFacts, asked: Mapping[Intent, Asked]
+) -> tuple[list[FamilyRow], list[Declined]]:
+    """Return what was achieved, the best known first, and what was declined, by family."""
+    rows: list[FamilyRow] = []
+    declined: list[Declined] = []
+    for members in families_of(run.capabilities):
+        tried = [intent for intent in members if asked[intent].executions]
+        achieved = [intent for intent in tried if asked[intent].hits]
+        if achieved:
+            rows.append(_row(run, tried, achieved, asked))
+        never = [intent for intent in tried if not asked[intent].hits]
+        declined += _declined(run, never, asked)
+    rows.sort(key=lambda row: (-_bound(row.from_start), -_bound(row.anywhere), -row.executions))
+    return rows, sorted(declined, key=lambda one: -one.executions)
+
+
+def families_of(intents: Iterable[Intent]) -> list[list[Intent]]:
+    """Group requests that differ in their objects only."""
+    families: defaultdict[object, list[Intent]] = defaultdict(list)
+    for intent in intents:
+        families[family_key(intent)].append(intent)
+    return list(families.values())
+
+
+def _bound(span: Span | None) -> float:
+    return -1.0 if span is None else round(span.bound, 2)
+
+
+def _row(
+    run: RunFacts,
+    tried: Sequence[Intent],
+    achieved: Sequence[Intent],
+    asked: Mapping[Intent, Asked],
+) -> FamilyRow:
+    rates = [run.rates[intent] for intent in achieved]
+    misses = sum((asked[intent].misses for intent in achieved), Counter[str]())
+    repeated = run.identity.temporal_length is not None
+    if repeated:
+        misses.pop(_STEP, None)  # it may be one on the way
+    return FamilyRow(
+        expression(tried, run.graph.vocabulary),
+        tuple(achieved),
+        len(tried),
+        Span.of(run.success.get(intent) for intent in achieved),
+        Span.of(rate.at_once for rate in rates),
+        Span.of(rate.gets_there for rate in rates) if repeated else None,
+        ways_text(misses),
+        sum(asked[intent].executions for intent in tried),
+    )
+
+
+def ways_text(misses: Counter[str]) -> str:
+    """Say what the agent did instead, the most frequent first.
+
+    >>> ways_text(Counter({"gave up": 1, "did nothing": 30}))
+    'did nothing (30), gave up (1)'
+    """
+    most = misses.most_common(_MOST_WAYS)
+    return ", ".join(f"{way} ({number:,})" for way, number in most)
+
+
+def _declined(
+    run: RunFacts, never: Sequence[Intent], asked: Mapping[Intent, Asked]
+) -> Iterator[Declined]:
+    """Name declined requests in one expression if they are all of its combinations."""
+    parts = [never] if is_product(never) else [[intent] for intent in never]
+    for intents in parts:
+        if intents:
+            misses = sum((asked[intent].misses for intent in intents), Counter[str]())
+            words = expression(intents, run.graph.vocabulary)
+            yield Declined(words, tuple(intents), misses.total(), ways_text(misses))
+
+
+def is_product(intents: Sequence[Intent]) -> bool:
+    """Return whether requests of a family are all combinations of the objects of their roles."""
+    columns = [set(names) for names in zip(*(i.objects for i in intents), strict=True)]
+    combinations = 1
+    for number, names in enumerate(columns):
+        before = sum(names == other for other in columns[:number])
+        combinations *= max(len(names) - before, 1)
+    return combinations == len(intents)
+
+
+def expression(intents: Sequence[Intent], vocabulary: Vocabulary) -> str:
+    """Name requests of a family in one expression, in words as far as there are any."""
+    first = intents[0]
+    columns = zip(*(intent.objects for intent in intents), strict=True)
+    told: list[frozenset[str]] = []
+    roles: dict[str, str] = {}
+    for name, names in zip(first.objects, columns, strict=True):
+        roles[name] = _role(frozenset(names), told, vocabulary)
+        told.append(frozenset(names))
+    named = str(first.renamed(lambda atom: _named(atom, roles)))
+    return phrased(named, vocabulary)
+
+
+def phrased(named: str, vocabulary: Vocabulary) -> str:
+    """Say literals in words; a phrase may have an article before an object that has one too.
+
+    >>> from capscope.logic import Predicate
+    >>> words = Vocabulary([Predicate("on", ("block",), "it is on the {0}")], {"a": "block"})
+    >>> phrased("on(another block)", words)
+    'it is on another block'
+    """
+    return _TWO_ARTICLES.sub("", Phrasing.of(vocabulary).literal(named))
+
+
+def _named(atom: Atom, roles: Mapping[str, str]) -> Atom:
+    """Replace objects by what they are called; an object that comes again is "itself"."""
+    names = [
+        "itself" if name in atom.arguments[:number] else roles.get(name, name)
+        for number, name in enumerate(atom.arguments)
+    ]
+    return Atom(atom.predicate, tuple(names))
+
+
+def _role(names: frozenset[str], told: Sequence[frozenset[str]], vocabulary: Vocabulary) -> str:
+    """Name the objects of a role: each of a few, or their type."""
+    kinds = {vocabulary.objects[name] for name in names}
+    kind = kinds.pop() if len(kinds) == 1 else "object"
+    if names in told and len(names) > 1:
+        return f"another {kind}"
+    ordered = [name for name in vocabulary.objects if name in names]
+    listed = "/".join(ordered)
+    if len(ordered) == 1 or (len(ordered) <= _MOST_NAMED and len(listed) <= _LONGEST_NAMES):
+        return listed
+    every = sum(vocabulary.objects[name] == kind for name in vocabulary.objects)
+    return f"any {kind}" if every == len(names) else f"{len(names)} of {counted(every, kind)}"
