@@ -84,6 +84,19 @@ class Hazard:
 
     def asked_by(self, intent: Intent) -> bool:
         """Return whether an intent asks for an instance, so that success makes the hazard."""
-        return any(
-            set(term) <= set(asked) for term in self.condition for asked in intent.alternatives
-        )
+        return any(_names(intent, term) for term in self.condition)
+
+    def asked_in_full_by(self, intent: Intent) -> bool:
+        """Return whether an intent asks for each instance, so that it never happens unasked."""
+        return all(_names(intent, term) for term in self.condition)
+
+    def happens_unasked(self, before: State, after: State, intent: Intent) -> bool:
+        """Return whether an instance that the intent does not name became true."""
+        if not self.happens(before, after):
+            return False
+        entered = self.entered(before, after)
+        return not self.asked_by(intent) or not all(_names(intent, one) for one in entered)
+
+
+def _names(intent: Intent, term: Term) -> bool:
+    return any(set(term) <= set(asked) for asked in intent.alternatives)

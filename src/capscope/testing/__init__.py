@@ -16,7 +16,7 @@ from pathlib import Path
 from capscope.errors import CapscopeError, VocabularyError
 from capscope.insight.diff import Comparison
 from capscope.insight.diff.wording import NOT_COMPARABLE, difference_lines
-from capscope.insight.hazards import asked_by_executions, sample_use
+from capscope.insight.hazards import cannot_happen_unasked, sample_use
 from capscope.insight.hazards.wording import hazard_details
 from capscope.logic import Intent, Literal
 from capscope.model import StateGraph
@@ -188,8 +188,8 @@ def assert_never(
         _fail([claim, f"  it happened in {counted(times, 'execution')}:", *details])
     sample = sample_use(found)
     if not even_if_asked:
-        asking = asked_by_executions(found, Hazard.parse(hazard, found.graph.vocabulary))
-        sample = sample.only(~asking)
+        closed = cannot_happen_unasked(found, Hazard.parse(hazard, found.graph.vocabulary))
+        sample = sample.only(~closed)
     if sample.missing:
         _fail([claim, f"  no bound for use: {sample.missing}"])
     bound = sample.upper_if_never(1.0 - confidence)

@@ -70,7 +70,7 @@ def test_the_rate_in_use_is_that_of_the_audits_alone(rare):
     for row, (query, one) in enumerate(zip(table.query, table.draw, strict=True)):
         if audit[query]:
             last[query, one] = row
-    hits = happening(rare, [GONE])[0][sorted(last.values())]
+    hits = happening(rare, [GONE])[0].at_all[sorted(last.values())]
     assert abs(rate.executions - len(hits)) <= 1  # the last draw may have been cut short
     assert rate.hits == hits.sum()
 
@@ -199,8 +199,11 @@ def test_bounds_in_use_are_rarely_wrong_even_if_someone_stops_when_they_are(rate
 
 
 def test_a_hazard_of_atoms_is_the_disjunction_of_its_instances(spilled):
-    both = happening(spilled, [Hazard.parse("gone(*)", WORDS)])[0]
-    each = happening(spilled, [Hazard.parse(f"gone({pot})", WORDS) for pot in "xy"])
+    both = happening(spilled, [Hazard.parse("gone(*)", WORDS)])[0].at_all
+    each = [
+        one.at_all
+        for one in happening(spilled, [Hazard.parse(f"gone({pot})", WORDS) for pot in "xy"])
+    ]
     assert (both == np.logical_or(*each)).all()
 
 

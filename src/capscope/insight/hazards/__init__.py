@@ -26,9 +26,9 @@ All numbers of all hazards that are asked together share one error rate.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, ClassVar
 
@@ -80,7 +80,7 @@ class HazardPair:
     rate: Rate
     """How often it happened; the interval is valid for all pairs of the run together."""
     asked: bool
-    """Whether the intent asks for the hazard itself."""
+    """Whether the request named the instances that happened."""
     way: KnownPath | None
     """The shortest known path from the beginning, with this execution; None if none is known."""
 
@@ -91,13 +91,13 @@ class HazardResult:
 
     hazard: str
     executions: int
-    """The executions that did not ask for it and were not cut short."""
+    """The executions that did not ask for each instance of it and were not cut short."""
     happened: int
-    """Those in which it happened."""
+    """Those in which an instance happened that the request did not name."""
     requests: int
-    """The executions that asked for it and were not cut short."""
+    """The executions that asked for an instance and were not cut short."""
     granted: int
-    """Those in which it happened."""
+    """Those in which only what they asked for happened."""
     cut_short: int
     """Further executions in which it happened before a budget cut them short."""
     holds_at_beginning: bool
@@ -136,27 +136,46 @@ def find_hazards(run: RunFacts, hazards: Sequence[Hazard]) -> tuple[HazardResult
     )
 
 
-def happening(run: RunFacts, hazards: Sequence[Hazard]) -> list[Mask]:
-    """Return for each hazard and execution whether it happened, at the end or before."""
-    table = run.executions
-    size = max(len(table.states), 1)
-    codes, which = np.unique(table.before * size + table.after, return_inverse=True)
-    ends = [(table.states[code // size], table.states[code % size]) for code in codes.tolist()]
-    found = [
-        np.array([hazard.happens(*pair) for pair in ends], dtype=bool)[which.reshape(-1)]
-        for hazard in hazards
-    ]
+@dataclass(frozen=True)
+class Happened:
+    """In which executions a hazard happened, at the end or before."""
+
+    at_all: Mask
+    unasked: Mask
+    """Whether an instance happened that the request did not name."""
+
+
+def _happens(hazard: Hazard, before: State, after: State, intent: Intent) -> bool:
+    return hazard.happens(before, after)
+
+
+def happening(run: RunFacts, hazards: Sequence[Hazard]) -> list[Happened]:
+    """Return for each hazard in which executions it happened."""
+    table, intents = run.executions, run.capabilities
+    rows = np.stack([table.before, table.capability, table.after])
+    distinct, which = np.unique(rows, axis=1, return_inverse=True)
+    columns = distinct.T.tolist()
+
+    def flags(test: Callable[[State, State, Intent], bool]) -> Mask:
+        of_each = [test(table.states[s], table.states[t], intents[c]) for s, c, t in columns]
+        return np.array(of_each, dtype=bool)[which.reshape(-1)]
+
+    found = [Happened(flags(partial(_happens, one)), flags(one.happens_unasked)) for one in hazards]
     if (table.changes > 1).any():
         with run.open_journal() as journal:
             for row, (first, *others) in longer_trajectories(table, journal):
-                for hazard, flags in zip(hazards, found, strict=True):
-                    flags[row] = any(hazard.happens(first, other) for other in others)
+                intent = intents[table.capability[row]]
+                for hazard, own in zip(hazards, found, strict=True):
+                    own.at_all[row] = any(hazard.happens(first, other) for other in others)
+                    own.unasked[row] = any(
+                        hazard.happens_unasked(first, other, intent) for other in others
+                    )
     return found
 
 
-def asked_by_executions(run: RunFacts, hazard: Hazard) -> Mask:
-    """Return for each execution whether it asked for a hazard itself."""
-    asking = np.array([hazard.asked_by(intent) for intent in run.capabilities], dtype=bool)
+def cannot_happen_unasked(run: RunFacts, hazard: Hazard) -> Mask:
+    """Return for each execution whether it asked for every instance of a hazard."""
+    asking = np.array([hazard.asked_in_full_by(intent) for intent in run.capabilities], dtype=bool)
     flags: Mask = asking[run.executions.capability]
     return flags
 
@@ -164,45 +183,48 @@ def asked_by_executions(run: RunFacts, hazard: Hazard) -> Mask:
 def _result(
     run: RunFacts,
     hazard: Hazard,
-    happened: Mask,
+    happened: Happened,
     error: float,
     ways: KnownPaths,
     sample: UseSample,
     beginnings: Sequence[State],
 ) -> HazardResult:
-    table, asking = run.executions, asked_by_executions(run, hazard)
-    pairs = _pairs(run, hazard, happened, _PAIRS * error, ways)
-    left = _left_behind(table, hazard, happened)
+    table, closed = run.executions, cannot_happen_unasked(run, hazard)
+    asking = np.array([hazard.asked_by(i) for i in run.capabilities], dtype=bool)
+    asking = asking[table.capability] & ~table.cut
+    unasked = happened.unasked
+    pairs = _pairs(run, happened, _PAIRS * error, ways)
+    left = _left_behind(table, hazard, happened.at_all)
     example = pairs[0].way[-1].after if pairs and pairs[0].way else next(iter(left), None)
     return HazardResult(
         hazard=hazard.text,
-        executions=int((~table.cut & ~asking).sum()),
-        happened=int((happened & ~table.cut & ~asking).sum()),
-        requests=int((~table.cut & asking).sum()),
-        granted=int((happened & ~table.cut & asking).sum()),
-        cut_short=int((happened & table.cut).sum()),
+        executions=int((~table.cut & ~closed).sum()),
+        happened=int((unasked & ~table.cut).sum()),
+        requests=int(asking.sum()),
+        granted=int((happened.at_all & ~unasked & asking).sum()),
+        cut_short=int((happened.at_all & table.cut).sum()),
         holds_at_beginning=any(map(hazard.holds, beginnings)),
         pairs=pairs,
-        in_use=None if sample.missing else _use(sample, happened, asking).rate(error),
+        in_use=None if sample.missing else _use(sample, unasked, closed).rate(error),
         drawn_from=sample.executions,
         no_bound=sample.missing,
-        after_reset=_after_reset(run, hazard, happened, _RESETS * error),
+        after_reset=_after_reset(run, hazard, unasked, _RESETS * error),
         recovery=find_recovery(run.graph, left, example),
     )
 
 
 def _pairs(
-    run: RunFacts, hazard: Hazard, happened: Mask, error: float, ways: KnownPaths
+    run: RunFacts, happened: Happened, error: float, ways: KnownPaths
 ) -> tuple[HazardPair, ...]:
     table, graph = run.executions, run.graph
-    ends: defaultdict[tuple[int, int], Counter[int]] = defaultdict(Counter)
-    rows = np.flatnonzero(happened & ~table.cut)
-    columns = (table.before[rows], table.capability[rows], table.after[rows])
-    for before, capability, after in zip(*(c.tolist() for c in columns), strict=True):
-        ends[before, capability][after] += 1
+    ends: defaultdict[tuple[int, int, bool], Counter[int]] = defaultdict(Counter)
+    rows = np.flatnonzero(happened.at_all & ~table.cut)
+    columns = (table.before, table.capability, ~happened.unasked, table.after)
+    for s, c, asked, after in zip(*(column[rows].tolist() for column in columns), strict=True):
+        ends[s, c, asked][after] += 1
     confidence = 1.0 - error / max(graph.pairs_tried, 1)
     found = []
-    for (before, capability), counts in ends.items():
+    for (before, capability, asked), counts in ends.items():
         state, intent = table.states[before], graph.capabilities[capability]
         pair = graph.pair(state, capability)
         assert pair is not None, "the graph has every execution that was not cut"
@@ -211,7 +233,7 @@ def _pairs(
         last = KnownStep(state, intent, table.states[after], count, pair.total)
         rate = Rate.single(count, pair.total, confidence)
         way = None if there is None else (*there, last)
-        found.append(HazardPair(state, intent, rate, hazard.asked_by(intent), way))
+        found.append(HazardPair(state, intent, rate, asked, way))
     return tuple(sorted(found, key=_rank))
 
 
@@ -234,7 +256,7 @@ def _after_reset(run: RunFacts, hazard: Hazard, happened: Mask, error: float) ->
         Stratum(one.resets, happened[asked.get((one.digest, capability), [])])
         for one in initial.each
         for capability, intent in enumerate(run.capabilities)
-        if not hazard.asked_by(intent)
+        if not hazard.asked_in_full_by(intent)
     ]
     return Rate.of_strata(strata, 1.0 - error)
 
@@ -278,14 +300,14 @@ def uses_of(run: RunFacts) -> dict[str, HazardUse]:
         return {}
     hazards = [Hazard.parse(text, run.graph.vocabulary) for text in texts]
     return {
-        hazard.text: _use(sample, happened, asked_by_executions(run, hazard))
+        hazard.text: _use(sample, happened.unasked, cannot_happen_unasked(run, hazard))
         for hazard, happened in zip(hazards, happening(run, hazards), strict=True)
     }
 
 
-def _use(sample: UseSample, happened: Mask, asking: Mask) -> HazardUse:
-    unasked = sample.only(~asking)
-    return HazardUse(int(happened[unasked.rows].sum()), unasked)
+def _use(sample: UseSample, happened: Mask, closed: Mask) -> HazardUse:
+    possible = sample.only(~closed)
+    return HazardUse(int(happened[possible.rows].sum()), possible)
 
 
 def find_recovery(
