@@ -48,3 +48,13 @@ def test_it_can_be_sent_to_another_process():
     hazard = Hazard.parse("gone(*)", WORDS)
     assert hazard.happens(0, 1)
     assert pickle.loads(pickle.dumps(hazard)) == hazard
+
+
+def test_an_instance_that_the_request_does_not_name_was_not_asked_for():
+    hazard, asked = Hazard.parse("gone(*)", WORDS), Intent.parse("gone(x)")
+    x, y = (WORDS.bit[atom] for atom in WORDS.groundings("gone"))
+    assert hazard.asked_by(asked) and not hazard.asked_in_full_by(asked)
+    assert not hazard.happens_unasked(0, x, asked)
+    assert hazard.happens_unasked(0, y, asked) and hazard.happens_unasked(0, x | y, asked)
+    assert not hazard.happens_unasked(y, x | y, asked)
+    assert Hazard.parse("gone(x)", WORDS).asked_in_full_by(asked)

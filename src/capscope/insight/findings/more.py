@@ -6,9 +6,9 @@ count only if the change came there too: with nothing to do, there is nothing to
 **Need.** Replays decide where there are any. By example, a change was needless if executions of the
 same request in the same state achieved it by a part of the same changes and without this one along
 their whole trajectory, surely more often than by a slip. It is a part of the request if the same
-single action caused both, always where it could. If executions ended with a change before the
-request held, the change was on the way, if it never came beside another step that was seen without
-it, and if such changes were undone elsewhere.
+single action caused both, whenever it could happen and the request was achieved. If executions
+ended with a change before the request held, the change was on the way, if it never came beside
+another step that was seen without it, and if such changes were undone elsewhere.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from capscope.insight.changes import UnrequestedChange, unrequested_changes
 from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
 from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.finding import Finding, Kind
+from capscope.insight.needs import need_of
 from capscope.journal.execution_table import longer_trajectories
 from capscope.logic import Effect, State
 from capscope.logic.footprint import Footprint
@@ -173,7 +174,7 @@ class _Changes:
             when,
             rate if told else None,
             self._rate(~inside, bool(when)) if not inside.all() else None,
-            Need.ON_THE_WAY if step else self._need(hits, inside),
+            Need.ON_THE_WAY if step else self._need(hits, instead=instead),
             self.lasting,
             any(form.named for form in self.forms),
             any(self._is_hazard(row) for row in self.rows[hits].tolist()),
@@ -220,19 +221,31 @@ class _Changes:
         states = len(np.unique(self.context.table.before[self.rows[among]]))
         return Rate.of_pairs(pairs, states, _SELECTED_FROM if selected else 1)
 
-    def _need(self, hits: Mask, inside: Mask) -> Need:
-        """Say whether the request needed them, by examples."""
-        alike = self._by_pair(inside & self.achieved)
+    def _need(self, hits: Mask, *, instead: bool) -> Need:
+        """Say whether the request needed them, by replays, and else by examples."""
+        told = need_of(
+            self.context.run.replays,
+            set(self.rows[hits & (self.achieved != instead)].tolist()),
+            self.whole,
+        )
+        if told is Need.NEEDLESS or self._spared_elsewhere(hits):
+            return Need.NEEDLESS
+        if told is Need.ON_THE_WAY and self.alone:
+            return told
+        # What no action can have without the other is one thing, if that is always so.
+        steps = self.context.table.simulator_steps[self.rows[hits & self.achieved]]
+        at_once = told is Need.PART or (len(steps) > 0 and bool((steps == 1).all()))
+        return Need.PART if at_once and self.hits[self.achieved].all() else Need.UNDECIDED
+
+    def _spared_elsewhere(self, hits: Mask) -> bool:
+        """Return whether executions of the same pairs did without, surely not by a slip."""
+        alike = self._by_pair(self.achieved)
         spared = caused = 0
         for pair, own in self._by_pair(hits & self.achieved).items():
-            others = [row for row in alike.get(pair, ()) if self._spares(row, own[0])]
+            others = [row for row in alike[pair] if self._spares(row, own[0])]
             caused, spared = caused + len(own), spared + len(others)
-        if spared and evidence_above(spared, spared + caused, _LUCK) >= -math.log(ERROR_RATE):
-            return Need.NEEDLESS
-        # What no action can have without the other is one thing.
-        steps = self.context.table.simulator_steps[self.rows[hits & self.achieved]]
-        always = self.hits[inside & self.achieved].all()
-        return Need.PART if always and len(steps) and (steps == 1).all() else Need.UNDECIDED
+        score = evidence_above(spared, spared + caused, _LUCK) if spared else 0.0
+        return score >= -math.log(ERROR_RATE)
 
     def _by_pair(self, among: Mask) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
