@@ -63,50 +63,10 @@ def test_distances_are_those_of_a_search_from_each_state(seed):
         assert found[i] == (length if edge else FAR)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_best_values_are_those_of_naive_value_iteration(seed):
-    rng = random.Random(seed)
-    nodes = list(random_models(rng, share=0.6).nodes.values())
-    worth = np.array([rng.choice([0.0, 0.0, 0.5, 1.0]) for _ in nodes])
-    values = dict(zip(nodes, worth.tolist(), strict=True))
-    for _ in range(600):
-        for node in nodes:
-            for pair in node.pairs:
-                if pair is not None:
-                    shares = zip(pair.successors, pair.group.probabilities(), strict=True)
-                    expected = sum(share * values[after] for after, share in shares)
-                    values[node] = max(values[node], 0.9 * expected)
-    found = SeenTransitions(nodes).best_values(worth, 0.9)
-    assert found == pytest.approx([values[node] for node in nodes])
-
-
 def test_a_search_goes_breadth_first_and_says_how_each_node_was_reached():
     steps = {1: [("a", 2), ("b", 3)], 2: [("c", 4), ("d", 1)], 3: [("e", 4)], 4: []}
     found = list(breadth_first(1, lambda node: steps[node]))
     assert found == [(1, None), (2, (1, "a")), (3, (1, "b")), (4, (2, "c"))]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_visits_are_those_of_random_requests_from_the_beginning(seed):
-    rng = random.Random(seed)
-    graph = random_models(rng, share=0.8)
-    nodes = list(graph.nodes.values())
-    expected = np.zeros(len(nodes))
-    now = {nodes[0]: 1.0}
-    for _ in range(5):
-        after = {}
-        for node, share in now.items():
-            expected[nodes.index(node)] += share / 5
-            for pair in node.pairs:
-                part = share / len(node.pairs)
-                if pair is None:
-                    after[node] = after.get(node, 0) + part
-                    continue
-                for effect, n in pair.counts.items():
-                    end = graph.nodes[effect.apply(node.state)]
-                    after[end] = after.get(end, 0) + part * n / pair.total
-        now = after
-    assert SeenTransitions(nodes).visits_in_use([nodes[0].state], 5) == pytest.approx(expected)
 
 
 # Predicted transitions.

@@ -183,3 +183,15 @@ def test_rates_that_hardly_differ_are_not_separated():
     rows = rows_of([90_000, 85_000], [100_000, 100_000], np.array([[True], [False]]))
     assert best_conjunction(rows, THRESHOLD, 0.1) is None
     assert best_conjunction(rows, THRESHOLD, 0.01) is not None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_joint_counts_are_those_of_the_states_with_both_features(seed):
+    rng = np.random.default_rng(seed)
+    bits = rng.random((9, 4)) < 0.5
+    # Some features come with their opposites, some alone, some twice.
+    features = np.hstack([bits, ~bits])[:, rng.permutation(8)[:6]]
+    counts = rng.integers(0, 30, size=9)
+    both = features[:, :, None] & features[:, None, :]
+    (found,) = conjunctions.joint_counts(features, counts)
+    assert found.tolist() == (both * counts[:, None, None]).sum(axis=0).tolist()

@@ -41,10 +41,6 @@ class Effect(NamedTuple):
         """Return everything that one of two effects changes."""
         return Effect(self.adds | other.adds, self.deletes | other.deletes)
 
-    def is_part_of(self, whole: Effect) -> bool:
-        """Return whether another effect changes all of this, and more."""
-        return self != whole and self.without(whole) == Effect(0, 0)
-
     def literals(self, vocabulary: Vocabulary) -> tuple[Literal, ...]:
         """List additions, then deletions."""
         added = (Literal(atom) for atom in vocabulary.holding(self.adds))

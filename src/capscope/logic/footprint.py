@@ -90,12 +90,6 @@ class Footprint:
         literals: tuple[Literal, ...] = self.outside(effect).literals(self.vocabulary)
         return frozenset((x.atom.predicate, x.positive) for x in literals)
 
-    def may_show(self, shape: Shape, state: State) -> bool:
-        """Return whether a change of a shape is possible in a state."""
-        predicate, positive = shape
-        atoms = sum(self.vocabulary.bit[a] for a in self.vocabulary.groundings(predicate))
-        return bool(self._outside & atoms & (~state if positive else state))
-
     @cached_property
     def own_atoms(self) -> tuple[Atom, ...]:
         """The atoms about the intent's objects alone, in an order that all of a form share."""
@@ -103,16 +97,6 @@ class Footprint:
         place = {name: i for i, name in enumerate(self.objects)}
         found = [a for a in self.vocabulary.atoms if a.arguments and own.issuperset(a.arguments)]
         return tuple(sorted(found, key=lambda a: (a.predicate, [place[o] for o in a.arguments])))
-
-    @cached_property
-    def other_types(self) -> tuple[Atom, ...]:
-        """The atoms that mention no object of a type that the intent mentions."""
-        types = {self.vocabulary.objects[o] for o in self.objects}
-        return tuple(
-            atom
-            for atom in self.vocabulary.atoms
-            if types.isdisjoint(self.vocabulary.objects[o] for o in atom.arguments)
-        )
 
     def own_state(self, state: State) -> tuple[bool, ...]:
         """Return which of the intent's own atoms hold."""

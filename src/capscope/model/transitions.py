@@ -147,22 +147,6 @@ class SeenTransitions(Transitions):
         stayed: Floats = now * self._stays
         return stayed + super().step(now)
 
-    def visits_in_use(self, beginnings: Iterable[State], requests: int) -> Floats:
-        """Return the fraction of all requests that are made in each state.
-
-        Args:
-            beginnings: Where sequences of random requests begin.
-            requests: The length of a sequence.
-        """
-        start = np.zeros(self.size)
-        for state in beginnings:
-            if state in self.index:
-                start[self.index[state]] += 1
-        if not start.any():
-            start[:1] = 1
-        shares: Floats = self.visits(start / max(start.sum(), 1), requests - 1) / requests
-        return shares
-
     @cached_property
     def _choices(self) -> tuple[Integers, Integers, Floats, Integers, Integers]:
         """Pairs that lead somewhere: first edges; ends and probabilities; states, first pairs.
@@ -185,25 +169,6 @@ class SeenTransitions(Transitions):
         leaving, first_pairs = np.unique(np.array(states, dtype=np.int64), return_index=True)
         edges = np.array(first_edges, dtype=np.int64), np.array(ends, dtype=np.int64)
         return *edges, np.array(probabilities), leaving, first_pairs
-
-    def best_values(self, worth: Floats, discount: float) -> Floats:
-        """Return what each state is worth if the best pairs are chosen (value iteration).
-
-        Args:
-            worth: What it is worth to stop in each state.
-            discount: By which a request reduces what is reached by it.
-        """
-        first_edges, ends, probabilities, leaving, first_pairs = self._choices
-        values = worth.copy()
-        while len(leaving):
-            expected = np.add.reduceat(values[ends] * probabilities, first_edges)
-            best = discount * np.maximum.reduceat(expected, first_pairs)
-            now = values.copy()
-            now[leaving] = np.maximum(values[leaving], best)
-            if (now - values).max() < _CONVERGED:
-                return now
-            values = now
-        return values
 
 
 def predicted_transitions(

@@ -25,7 +25,6 @@ from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.stats.beta import log_sum_exp
 from capscope.stats.betting import evidence_of_difference, log_best_likelihood, log_mixture
 from capscope.stats.partial_pooling import MEANS, log_rising
-from capscope.stats.split_search import joint_counts
 
 LONGEST = 3
 _SIZES: Floats = np.power(4.0, np.arange(-3, 5))[:, None]
@@ -276,3 +275,23 @@ def _of_unit(hits: int, draws: int) -> Floats:
 def _log_mean_over_means(scores: Floats) -> Floats:
     mean: Floats = np.logaddexp.reduce(scores, axis=1) - math.log(scores.shape[1])
     return mean
+
+
+def joint_counts(features: Mask, *columns: Integers) -> list[Floats]:
+    """For each column of counts, sum up those of the states that have both of two features.
+
+    A feature mostly comes with its opposite, whose sums follow by subtraction. So each product is
+    a quarter of the size; larger ones also keep a second core busy with waiting.
+    """
+    # Of two opposites, one is true in the first state.
+    opposite = ~features[0]
+    patterns, which = np.unique(features ^ opposite, axis=1, return_inverse=True)
+    weights = patterns.astype(np.float64)
+    found = []
+    for counts in columns:
+        product = weights.T @ (weights * counts[:, None])
+        joint, single = product[np.ix_(which, which)], product.diagonal()[which]
+        joint = np.where(opposite[:, None], single - joint, joint)
+        single = np.where(opposite, counts.sum() - single, single)
+        found.append(np.where(opposite, single[:, None] - joint, joint))
+    return found

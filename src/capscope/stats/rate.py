@@ -116,10 +116,6 @@ class Rate:
         bounds = f"95 % interval {self.low:.2f} to {self.high:.2f}"
         return f"{self.estimate or 0.0:.2f} ({bounds}; {size})"
 
-    def gap_to(self, higher: Rate) -> float:
-        """Return by how much another rate is higher at least, by the intervals; 0 if they meet."""
-        return max(higher.low - self.high, 0.0)
-
 
 @lru_cache(maxsize=4096)
 def _mean_with_bounds(
