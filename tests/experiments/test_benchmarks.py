@@ -114,6 +114,12 @@ def test_the_measured_accuracy_is_that_of_a_model_compared_pair_by_pair():
     assert all(sum(rows.predict(*pair).values()) == pytest.approx(1) for pair in tried)
 
 
+def test_few_requests_teach_that_an_assistant_deletes_another_mail_now_and_then():
+    lines = [measured("mail 6 200", seed)[0] for seed in range(4)]
+    surprises = [float(line.partition(": ")[2].partition("%")[0]) for line in lines]
+    assert sum(surprises) / len(surprises) <= 1.0
+
+
 def test_probabilities_lamps_and_surprises_are_measured():
     [line] = measured("probabilities flags")
     assert "8 stochastic pairs" in line

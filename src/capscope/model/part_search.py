@@ -23,6 +23,8 @@ import numpy as np
 
 from capscope.logic import Atom, Effect, Literal, State, Vocabulary
 from capscope.logic.shortest_condition import bit_matrix
+from capscope.model.outcome_types import NO_CHANGE
+from capscope.model.part_rounds import Trials
 from capscope.model.parts import (
     ANY,
     OTHER,
@@ -44,7 +46,7 @@ from capscope.model.parts import (
 from capscope.model.state_graph import StateGraph
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask
-from capscope.stats.betting import log_mixture
+from capscope.stats.betting import log_best_likelihood, log_likelihood, log_mixture
 from capscope.stats.error_budget import ERROR_RATE
 
 _MOST_RECORDS = 1_500  # pairs to find parts in; more would cost time and teach little
@@ -56,6 +58,7 @@ _LEAST_GAIN = 2.0  # of the log likelihood, that joint outcomes must be worse by
 _ON_PURPOSE = 0.9  # a requested change with at least this probability is not treated as chance
 _SPLIT_GAIN = 1.0  # of the log likelihood, beside the logarithm of the number of candidates
 _DEPTH = 6
+_TURNS = 3  # of conditions and rates by round
 _MOST_AMONG = 2  # conditions on what is chosen
 _PAIRED = 16  # conditions of which two may split together
 _MANY_ROWS = 4_000  # from this number on, half of them
@@ -71,6 +74,8 @@ class _Record(NamedTuple):
     capability: int
     effect: Effect
     times: int
+    alone: bool
+    """Whether none of the parts found so far happened."""
 
 
 def find_parts(graph: StateGraph) -> Decomposition:
@@ -86,8 +91,7 @@ def find_parts(graph: StateGraph) -> Decomposition:
         part = next((p for p in candidates if p.change not in rejected), None)
         if part is None:
             break
-        comparison = _Comparison(graph, known, records, part)
-        better = comparison.better() if comparison.independent else None
+        better = _Comparison(graph, known, records, part).better()
         if better is None:
             rejected.add(part.change)
         else:
@@ -100,11 +104,12 @@ def _records(graph: StateGraph, known: Decomposition) -> list[_Record]:
     pairs = list(tried(graph))
     if len(pairs) > _MOST_RECORDS:
         pairs = sorted(pairs, key=lambda p: (child_seed(p[0], p[1]), p[0], p[1]))[:_MOST_RECORDS]
-    return [
-        _Record(state, capability, core, times)
-        for state, capability, pair in pairs
-        for core, times in sorted(known.pair(state, capability, pair).counts.items())
-    ]
+    records: Counter[tuple[State, int, Effect, bool]] = Counter()
+    for state, capability, pair in pairs:
+        for effect, times in pair.counts.items():
+            core = known.core(state, capability, effect)
+            records[state, capability, core, core == effect] += times
+    return [_Record(s, i, core, n, alone) for (s, i, core, alone), n in sorted(records.items())]
 
 
 def _candidates(graph: StateGraph, known: Decomposition, records: Sequence[_Record]) -> list[Part]:
@@ -232,13 +237,14 @@ class _Comparison:
 
     def better(self) -> Part | None:
         """Return the part with its probabilities, if it predicts better than joint outcomes."""
-        gain, part = self._gain()
+        if not self.independent:
+            return None
+        fits = [self._gain()]
         if self._asked_by_chance:
-            asked = replace(self, part=replace(self.part, requested=True))
-            gain_with, with_asked = asked._gain()
-            if gain_with > gain + _LEAST_GAIN:
-                gain, part = gain_with, with_asked
-        return part if gain > _LEAST_GAIN and _is_by_chance(part) else None
+            gain, part = replace(self, part=replace(self.part, requested=True))._gain()
+            fits.append((gain - _LEAST_GAIN, part))
+        usable = [(gain, part) for gain, part in fits if gain > _LEAST_GAIN and _is_by_chance(part)]
+        return max(usable, key=lambda one: one[0])[1] if usable else None
 
     @property
     def _asked_by_chance(self) -> bool:
@@ -257,7 +263,7 @@ class _Comparison:
         if sum(len(hits) * r.times for r, _, hits, _ in self.rows) < 2:
             return -math.inf, self.part
         joint = max(self._joint(weight) for weight in _TYPE)
-        fits = [self._independent()]
+        fits = self._independent()
         if all(len(hits) <= 1 for _, _, hits, _ in self.rows):
             fits.append(self._choice())
         score, part = max(fits, key=lambda fit: fit[0])
@@ -290,8 +296,11 @@ class _Comparison:
             sizes[len(drawn)] += 1
         return score
 
-    def _independent(self) -> tuple[float, Part]:
-        """Return the log likelihood of the part if each instance changes by itself."""
+    def _independent(self) -> list[tuple[float, Part]]:
+        """Return the log likelihood of the part if each instance changes by itself.
+
+        Once with executions of one round each, once if they go on until something changes.
+        """
         rows = [
             (record, rest, one, one in hits)
             for record, possible, hits, rest in self.rows
@@ -299,7 +308,22 @@ class _Comparison:
         ]
         table = _Table(self.known, self.graph, self.part, rows)
         score, rates = table.fit()
-        return score, replace(self.part, rates=rates)
+        fits = [(score, replace(self.part, rates=rates))]
+        nothing = np.array([rest == NO_CHANGE and r.alone for r, _, _, rest in self.rows])
+        happened = np.array([bool(hits) for _, _, hits, _ in self.rows])
+        if (nothing & happened).any():
+            of = np.repeat(np.arange(len(self.rows)), [len(row[1]) for row in self.rows])
+            times = np.array([record.times for record, *_ in self.rows])
+            trials = Trials(of, table.hits, np.where(nothing & ~happened, 0, times), nothing)
+            score, rates = table.fit_by_round(trials)
+            ends = [
+                (r, rest, None, not hits)
+                for r, _, hits, rest in self.rows
+                if r.alone and rest == NO_CHANGE
+            ]
+            stays, idle = _Table(self.known, self.graph, self.part, ends).fit()
+            fits.append((score + stays, replace(self.part, rates=rates, idle=idle)))
+        return fits
 
     def _choice(self) -> tuple[float, Part]:
         """Return the log likelihood of the part if at most one instance changes."""
@@ -339,7 +363,8 @@ class _Comparison:
 
 def _is_by_chance(part: Part) -> bool:
     """Return whether most of what happened was not certain where it did: then it is no result."""
-    certain = sum(rate.hits for rate in part.rates if rate.hits == rate.draws)
+    least = _ON_PURPOSE if part.idle else 1.0
+    certain = sum(rate.hits for rate in part.rates if rate.hits >= least * rate.draws)
     return 2 * certain < sum(rate.hits for rate in part.rates)
 
 
@@ -396,7 +421,10 @@ class _Table:
         vocabulary = graph.vocabulary
         size = len(vocabulary.atoms)
         self._times: Integers = np.array([row[0].times for row in rows])
-        self._hits: Integers = self._times * np.array([row[3] for row in rows])
+        self._draws: Floats = self._times.astype(np.float64)
+        self.hits: Integers = self._times * np.array([row[3] for row in rows])
+        """How often each row changed."""
+        self._leaf = np.zeros(len(rows), dtype=np.int64)
         place: dict[tuple[State, Effect], int] = {}
         which = np.array([place.setdefault((r.state, rest), len(place)) for r, rest, _, _ in rows])
         bits = bit_matrix([joined_with(s, rest, size) for s, rest in place], 3 * size)
@@ -425,11 +453,35 @@ class _Table:
 
     def fit(self) -> tuple[float, tuple[PartRate, ...]]:
         """Return the log likelihood with the best splits, less what they cost, and the rates."""
+        self._leaves = 0
         return self._fit(np.arange(len(self._times)), ())
 
+    def fit_by_round(self, trials: Trials) -> tuple[float, tuple[PartRate, ...]]:
+        """Do as `fit`, with rates by round; `trials` are the rows by execution."""
+        _, rounds = trials.rates(np.zeros_like(self._leaf))
+        own = trials.times[trials.of]
+        self.hits, before = np.where(own, self.hits, 0), self.hits
+        for _ in range(_TURNS):
+            self._draws = np.round(own * rounds[trials.of] * 64) / 64
+            score, leaves = self.fit()
+            rates, rounds = trials.rates(self._leaf)
+        price = sum(_mixture(one.hits, one.draws) for one in leaves) - score
+        hits, draws, by_round = (
+            np.bincount(self._leaf, x, len(leaves)).round().astype(np.int64)
+            for x in (self.hits, own, own * rounds[trials.of])
+        )
+        score = float(
+            (log_likelihood(hits, draws, rates) - log_best_likelihood(hits, draws)).sum()
+            + log_mixture(hits, draws).sum()
+            + (trials.times * np.log(trials.rounds(rates[self._leaf]))).sum()
+        )
+        self.hits, self._draws = before, self._times.astype(np.float64)
+        pairs = zip(leaves, by_round.tolist(), strict=True)
+        return score - price, tuple(one._replace(draws=n) for one, n in pairs)
+
     def _fit(self, rows: Integers, path: _Path) -> tuple[float, tuple[PartRate, ...]]:
-        hits, draws = int(self._hits[rows].sum()), int(self._times[rows].sum())
-        whole = float(log_mixture(np.array([hits]), np.array([draws]))[0])
+        hits, draws = int(self.hits[rows].sum()), round(float(self._draws[rows].sum()))
+        whole = _mixture(hits, draws)
         if 0 < hits < draws and len(path) < _DEPTH and self._conditions:
             gained, literals, on = max(self._splits(rows, whole), key=lambda one: one[0])
             if gained > 0.0:
@@ -439,6 +491,8 @@ class _Table:
                 no = self._fit(rows[~on], (*path, *rest))
                 score = yes[0] + no[0] - self._price(len(literals))
                 return score, yes[1] + no[1]
+        self._leaf[rows] = self._leaves
+        self._leaves += 1
         return whole, (PartRate(path, hits, draws),)
 
     def narrowed(
@@ -457,7 +511,7 @@ class _Table:
         begins = np.cumsum([0, *sizes[:-1]])
         times = self._times[begins]
         signed = np.concatenate([self._columns, 1.0 - self._columns])
-        usable = np.flatnonzero(signed[:, self._hits > 0].all(axis=1))
+        usable = np.flatnonzero(signed[:, self.hits > 0].all(axis=1))
         if not len(usable):
             return None
         left = np.add.reduceat(signed[usable], begins, axis=1)
@@ -500,13 +554,18 @@ class _Table:
 
     def _scores(self, columns: Floats, rows: Integers) -> Floats:
         """Return the log likelihood of rows if they are split by each of some columns."""
-        hits, draws = self._hits[rows], self._times[rows]
+        hits, draws = self.hits[rows], self._draws[rows]
         inside = np.rint(columns @ hits).astype(np.int64)
         drawn = np.rint(columns @ draws).astype(np.int64)
+        others = np.maximum(round(float(draws.sum())) - drawn, hits.sum() - inside)
         scores: Floats = np.round(
-            log_mixture(inside, drawn) + log_mixture(hits.sum() - inside, draws.sum() - drawn), 6
+            log_mixture(inside, drawn) + log_mixture(hits.sum() - inside, others), 6
         )
         return scores
+
+
+def _mixture(hits: int, draws: int) -> float:
+    return float(log_mixture(np.array([hits]), np.array([draws]))[0])
 
 
 def _grouped(named: tuple[str, ...], bindings: Sequence[Binding]) -> list[tuple[Binding, Integers]]:

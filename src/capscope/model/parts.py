@@ -9,6 +9,9 @@ prediction is the distribution over cores times that of each part.
 **Independent or a choice.** Each object may change by itself (`running(z)` becomes false for every
 machine that runs), or at most one of them changes in an execution ("one of the other mails").
 
+**Rounds.** An execution that changed nothing may have gone on until something did, as of an agent
+that waits for a failure. Where that explains the draws better, probabilities are by round.
+
 **Conditions.** A probability depends on a small tree of conditions on the part's objects, the
 objects of the request, the rest of the state and the core, such as "at least 1 v with conn(z,v) and
 not running(v)". Each split has to pay for the number of candidates.
@@ -22,14 +25,18 @@ candidates, as in every deterministic world, nothing is computed.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from capscope.journal.execution_table import Transition
 from capscope.logic import Atom, Effect, Intent, Literal, LiteralTest, State, Vocabulary
 from capscope.model.outcome_types import GRID, NO_CHANGE, OddsPooling
+from capscope.model.part_rounds import Trials
 from capscope.model.state_graph import PairStats, StateGraph
 
 _NEGLIGIBLE = 1e-4
@@ -157,6 +164,9 @@ class Part:
     """Of a choice: weights of objects, if the evidence shows that some are preferred."""
     rates: tuple[PartRate, ...] = ()
     """Probabilities by condition."""
+    idle: tuple[PartRate, ...] = ()
+    """If an execution goes on until something changes: how often nothing did, of the executions in
+    which only parts could happen. The rates are then those of one round (`part_rounds`)."""
     occurrences: int = 0
     """How often it happened: the number of instances."""
     executions: int = 0
@@ -186,6 +196,20 @@ class PartTrial(NamedTuple):
     objects: tuple[str, ...]
 
 
+class _Outcome(NamedTuple):
+    """An effect of a pair, taken apart."""
+
+    times: int
+    alone: bool
+    """Whether only parts happened."""
+    nothing: bool
+    """Whether not even a part happened."""
+    trials: tuple[tuple[PartTrial, bool], ...]
+    """What decided about each part, and whether it happened."""
+
+
+IdleLeaf = tuple[int, int]
+"""The number of a part, and that of a rate of being idle."""
 Shown = tuple[int, int]
 """How often a part happened and could have happened."""
 
@@ -294,11 +318,44 @@ class Decomposition:
         shown = {} if pair is None else self._shown(state, capability, pair)
         total: dict[State, float] = {}
         for after, share in cores.items():
-            for end, chance in self._beside(state, capability, after, shown).items():
+            ends = self._beside(state, capability, after, shown)
+            if after == state and len(ends) > 1 and self._goes_on:
+                idle = self._idle(state, capability, pair)
+                changes = 1.0 - ends.pop(state, 0.0)
+                ends = {end: (1.0 - idle) * p / changes for end, p in ends.items()}
+                ends |= {state: idle} if idle else {}
+            for end, chance in ends.items():
                 total[end] = total.get(end, 0.0) + share * chance
         kept = _likeliest(total)
         whole = sum(kept.values()) / (sum(cores.values()) or 1.0)
         return {end: share / whole for end, share in kept.items()}
+
+    @property
+    def _goes_on(self) -> bool:
+        """Return whether executions without any change go on."""
+        return any(part.idle for part in self.parts)
+
+    def _idle(self, state: State, capability: int, pair: PairStats | None) -> float:
+        """Return the probability that nothing changes where parts could, and nothing else does."""
+        rates = [rate.probability for _, rate in self._idle_rates(state, capability)]
+        cores = {} if pair is None else self.pair(state, capability, pair).counts
+        drawn = cores.get(NO_CHANGE, 0)
+        if pair is None or not drawn:
+            return min(rates)
+        own = pair.counts.get(NO_CHANGE, 0)
+        odds = {True: min(rates), False: 1.0 - min(rates)}
+        return OddsPooling().odds_of({True: own, False: drawn - own}, odds)[True]
+
+    def _idle_rates(self, state: State, capability: int) -> list[tuple[IdleLeaf, PartRate]]:
+        """Return how often nothing changes for each part of executions that go on."""
+        joined = joined_with(state, NO_CHANGE, len(self._vocabulary.atoms))
+        binding = self.request(capability)[0]
+        leaves = [
+            (number, self.leaf(part.idle, joined, binding))
+            for number, part in enumerate(self.parts)
+            if part.idle
+        ]
+        return [(one, self.parts[one[0]].idle[one[1]]) for one in leaves]
 
     def _beside(
         self, state: State, capability: int, after: State, shown: Mapping[PartTrial, Shown]
@@ -342,7 +399,7 @@ class Decomposition:
         possible = [one for one in self._instances[number] if one.possible(state, own, core)]
         if not part.choice:
             return possible, [
-                PartTrial(number, self.leaf(part, joined, bound(one, binding)), one.objects)
+                PartTrial(number, self.leaf(part.rates, joined, bound(one, binding)), one.objects)
                 for one in possible
             ]
         objects_of = [(one, bound(one, binding)) for one in possible]
@@ -352,27 +409,48 @@ class Decomposition:
             if all(self._holds(c, joined, objects) == held for c, held in part.among)
         ]
         # One choice decides about all of them.
-        return possible, [PartTrial(number, self.leaf(part, joined, binding), ())] * bool(possible)
+        return possible, [PartTrial(number, self.leaf(part.rates, joined, binding), ())] * bool(
+            possible
+        )
 
     def _shown(self, state: State, capability: int, pair: PairStats) -> dict[PartTrial, Shown]:
         """Return how often each part happened in a pair, and could have."""
         shown: dict[PartTrial, Shown] = {}
+        for one in self._outcomes(state, capability, pair):
+            rounds = self._rounds(one)
+            for trial, hit in one.trials:
+                happened, draws = shown.get(trial, (0, 0))
+                of_part = rounds if self.parts[trial.part].idle else 1.0
+                shown[trial] = happened + hit * one.times, draws + round(of_part * one.times)
+        return shown
+
+    def _outcomes(self, state: State, capability: int, pair: PairStats) -> Iterator[_Outcome]:
+        """Yield the effects of a pair, each with the parts that happened and could have."""
         own = self.request(capability)[1]
         for effect, times in pair.counts.items():
             core = self.core(state, capability, effect)
-            left = effect
+            left, trials = effect, []
             for number, part in enumerate(self.parts):
                 hits, left = split(part.choice, self._instances[number], state, own, left)
                 changed = {one.objects for one in hits}
                 for trial in self._trials(number, state, capability, core)[1]:
                     hit = trial.objects in changed or (part.choice and bool(hits))
-                    happened, draws = shown.get(trial, (0, 0))
-                    shown[trial] = happened + hit * times, draws + times
-        return shown
+                    trials.append((trial, hit))
+            yield _Outcome(times, core == NO_CHANGE, effect == NO_CHANGE, tuple(trials))
 
-    def leaf(self, part: Part, joined: int, binding: Binding) -> int:
+    def _rate_of(self, trial: PartTrial) -> float:
+        return self.parts[trial.part].rates[trial.leaf].probability
+
+    def _rounds(self, outcome: _Outcome) -> float:
+        """Return how many rounds an execution had that may have gone on; 0 if it was idle."""
+        rates = [self._rate_of(t) for t, _ in outcome.trials if self.parts[t.part].idle]
+        if not outcome.alone or not any(rates):
+            return 1.0
+        return 0.0 if outcome.nothing else 1.0 / (1.0 - math.prod(1.0 - p for p in rates))
+
+    def leaf(self, rates: Sequence[PartRate], joined: int, binding: Binding) -> int:
         """Return the number of the rate that holds for a state with its core."""
-        for number, rate in enumerate(part.rates):
+        for number, rate in enumerate(rates):
             if all(self._holds(c, joined, binding) == held for c, held in rate.condition):
                 return number
         raise AssertionError("the conditions of the rates are exhaustive")
@@ -398,16 +476,19 @@ class Decomposition:
 
     def recounted(self, graph: StateGraph) -> Decomposition:
         """Return the same parts with the numbers of another graph; what is possible stays."""
+        if not self.parts:
+            return Decomposition(graph)
+        by_round = self._by_round(graph) if self._goes_on else self
         shown: dict[tuple[int, int], list[Shown]] = defaultdict(list)
         happened: Counter[int] = Counter()
         executions: Counter[int] = Counter()
-        for state, capability, pair in tried(graph) if self.parts else ():
-            possible: dict[int, int] = {}
-            for trial, (hits, draws) in self._shown(state, capability, pair).items():
-                shown[trial.part, trial.leaf].append((hits, draws))
-                happened[trial.part] += hits
-                possible[trial.part] = max(possible.get(trial.part, 0), draws)
-            executions.update(possible)
+        for state, capability, pair in tried(graph):
+            for trial, counts in by_round._shown(state, capability, pair).items():
+                shown[trial.part, trial.leaf].append(counts)
+            for one in self._outcomes(state, capability, pair):
+                executions.update(dict.fromkeys((t.part for t, _ in one.trials), one.times))
+                for trial, hit in one.trials:
+                    happened[trial.part] += hit * one.times
         parts = [
             replace(
                 part,
@@ -415,8 +496,48 @@ class Decomposition:
                 occurrences=happened[i],
                 executions=executions[i],
             )
-            for i, part in enumerate(self.parts)
+            for i, part in enumerate(by_round.parts)
         ]
+        return Decomposition(graph, parts)
+
+    def _by_round(self, graph: StateGraph) -> Decomposition:
+        """Return the same parts with the rates by round that explain another graph best."""
+        leaves: dict[tuple[int, int], int] = {}
+        rows: list[tuple[int, int, int]] = []
+        outcomes: list[tuple[int, bool]] = []
+        idle: Counter[tuple[IdleLeaf, bool]] = Counter()
+        for state, capability, pair in tried(graph):
+            for one in self._outcomes(state, capability, pair):
+                if one.alone:
+                    for leaf, _ in self._idle_rates(state, capability):
+                        idle[leaf, one.nothing] += one.times * bool(one.trials)
+                for trial, hit in one.trials:
+                    if self.parts[trial.part].idle:
+                        number = leaves.setdefault((trial.part, trial.leaf), len(leaves))
+                        rows.append((len(outcomes), hit * one.times, number))
+                outcomes.append((one.times * (not (one.alone and one.nothing)), one.alone))
+        of, happened, leaf = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        times, went_on = (np.array(column) for column in zip(*outcomes, strict=True))
+        _, rounds = Trials(of, happened, times, went_on).rates(leaf)
+        draws = np.bincount(leaf, (times * rounds)[of], len(leaves)).round()
+        hits = np.bincount(leaf, happened, len(leaves))
+        parts = []
+        for i, part in enumerate(self.parts):
+            rates = [
+                one._replace(
+                    hits=int(hits[leaves[i, k]]) * bool(one.hits), draws=int(draws[leaves[i, k]])
+                )
+                if (i, k) in leaves
+                else one
+                for k, one in enumerate(part.rates)
+            ]
+            stays = [
+                one._replace(
+                    hits=idle[(i, k), True], draws=idle[(i, k), True] + idle[(i, k), False]
+                )
+                for k, one in enumerate(part.idle)
+            ]
+            parts.append(replace(part, rates=tuple(rates), idle=tuple(stays)))
         return Decomposition(graph, parts)
 
 
