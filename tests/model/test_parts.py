@@ -7,8 +7,9 @@ import pytest
 
 from capscope.logic import Effect, Intent, Literal, Predicate, Vocabulary
 from capscope.model import LearnedModel, StateGraph
+from capscope.model.decomposition import Decomposition, tried
 from capscope.model.part_search import find_parts
-from capscope.model.parts import Decomposition, Part, PartRate, tried
+from capscope.model.parts import Part, PartRate
 from support.pursuing_agents import PURSUED, drawn_pairs, graph_of, transitions
 
 MACHINES = ("m1", "m2", "m3", "m4")

@@ -24,6 +24,7 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.experience import Counts, Experience
 from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.logic.vocabulary import nearest
+from capscope.model.decomposition import Decomposition, tried
 from capscope.model.doubt import (
     FOLDS,
     HeldOutPrediction,
@@ -55,7 +56,7 @@ from capscope.model.outcome_types import (
     fit_poolings,
 )
 from capscope.model.part_search import find_parts
-from capscope.model.parts import Decomposition, Part, tried
+from capscope.model.parts import Part
 from capscope.model.state_graph import PairStats, StateGraph, StateMatrix
 from capscope.stats.arrays import Floats, Integers
 
