@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from capscope.logic import Effect, Predicate, Vocabulary
+from capscope.model import pursuit
 from capscope.model.outcome_types import NOTHING
 from capscope.model.pursuit import strengths
 from support.seen_agents import Seen
@@ -296,9 +297,25 @@ def random_map(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_first_steps_are_those_of_a_naive_planner(seed):
     world = random_map(seed)
-    draw = random.Random(seed)
+    rows = random.Random(seed).sample(range(len(world.matrix)), min(len(world.matrix), 25))
+    assert steps_like_a_naive_planner(world, rows) > 30
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_plan_did_not_imagine_is_found_when_it_is_asked_about(seed, monkeypatch):
+    monkeypatch.setattr(pursuit, "_MOST_PAIRS", 0)
+    world = random_map(seed)
+    before = world.pursuit.step.copy()
+    assert before.shape[1] == len(world.seen)
+    world.pursuit.extend(far=True)
+    assert steps_like_a_naive_planner(world, world.seen[:4]) > 10
+    assert (world.pursuit.step[:, : len(world.seen)] != before).any()
+
+
+def steps_like_a_naive_planner(world, rows):
+    """Compare first steps from some rows; return how many there are."""
     found = 0
-    for row in draw.sample(range(len(world.matrix)), min(len(world.matrix), 25)):
+    for row in rows:
         for capability, goal in enumerate(world.tests):
             expected = naive_options(world, row, goal)
             holds = any(test(world.matrix.states[row]) for test in goal)
@@ -309,7 +326,7 @@ def test_first_steps_are_those_of_a_naive_planner(seed):
             assert step in expected or (step == NOTHING and not expected)
             assert share == pytest.approx(max(options.values(), default=1.0))
             found += bool(expected)
-    assert found > 30
+    return found
 
 
 # Strengths.

@@ -74,6 +74,7 @@ class Pursuit:
         self.preferred: Floats = np.zeros((0, 0))
         """How likely this step is chosen among those that begin a shortest path."""
         self._planned: list[tuple[int, Edges]] = []  # with the first row that edges lead from
+        self._margin_open = False  # whether rows may lead to states that were not imagined
         self._extremes_at = 0  # pairs tried when they were compared
         self.undecided: Floats = np.zeros((0, 0))
         """How much is learned where optimist and pessimist expect different first steps."""
@@ -87,15 +88,17 @@ class Pursuit:
         self._groups = ExactlyOne.seen_in(
             [self._matrix.states[row] for row in seen], self._vocabulary
         ).groups
-        self._imagine(0, (1 + _IMAGINED) * len(seen))
         matrix = self._matrix
+        most = (1 + _IMAGINED) * len(seen) + _IMAGINED_AT_LEAST
+        most = min(most, _MOST_PAIRS // max(len(self._goals), 1))
+        self._imagine(np.arange(len(matrix)), most)
         every = np.arange(len(matrix))
         edges = self._edges(every)
         holds = self._holds(every)
         self._distance = expected_executions(edges, np.where(holds, 0.0, FARTHEST))
         self._rank_preferences(edges, holds, labels)
         self.step, self.preferred = self._first_steps(edges, self._distance, holds, every)
-        self._planned = [(0, edges)]
+        self._planned, self._margin_open = [(0, edges)], True
         tried = sum(map(len, labels))
         if tried >= _EXTREMES_AGAIN * self._extremes_at or not self.undecided.any():
             self._extremes_at = tried
@@ -138,7 +141,7 @@ class Pursuit:
             far: Whether to imagine the states that lie beyond them, too; it takes longer.
         """
         known = self.step.shape[1]
-        if known >= len(self._matrix) or not len(self._goals):
+        if not len(self._goals) or (known >= len(self._matrix) and not (far and self._margin_open)):
             return
         if far:
             self._extend_far(known)
@@ -158,19 +161,38 @@ class Pursuit:
         self._append(*self._first_steps(edges, distance, self._holds(new), new))
 
     def _extend_far(self, known: int) -> None:
-        """Plan from new rows as far as behaviors lead; what was planned before stays."""
+        """Plan from new rows as far as behaviors lead; what was planned before stays.
+
+        Except, for once, if it ends at a margin: what was not imagined may be nearer to a request.
+        """
         matrix = self._matrix
-        self._imagine(known, len(matrix) + _IMAGINED_FAR * (len(matrix) - known), _MOST_PAIRS_FAR)
+        margin = self._at_margin(known) if self._margin_open else np.zeros(0, dtype=np.int64)
+        self._margin_open = False
         new = np.arange(known, len(matrix))
-        holds = self._holds(new)
-        edges = self._edges(new)
+        if not len(margin) and not len(new):
+            return
+        more = _IMAGINED * len(margin) + _IMAGINED_FAR * len(new) + _IMAGINED_AT_LEAST
+        most = known + _MOST_PAIRS_FAR // len(self._goals)
+        self._imagine(np.append(margin, new), min(len(matrix) + more, most))
+        first = 0 if len(margin) else known
+        rows = np.arange(first, len(matrix))
+        edges, holds = self._edges(rows), self._holds(rows)
         planned = self._distance[:, :known]
         # Rows that were met since the last plan without one have no distance.
-        missing = np.full((len(planned), known - planned.shape[1]), FARTHEST)
-        begin = np.concatenate([planned, missing, np.where(holds, 0.0, FARTHEST)], axis=1)
+        missing = np.full((len(planned), len(matrix) - planned.shape[1]), FARTHEST)
+        begin = np.concatenate([planned, missing], axis=1)
+        begin[:, rows] = np.where(holds, 0.0, begin[:, rows])
         self._distance = expected_executions(edges, begin)
-        self._append(*self._first_steps(edges, self._distance, holds, new))
-        self._planned.append((known, edges))
+        self.step, self.preferred = self.step[:, :first], self.preferred[:, :first]
+        self._append(*self._first_steps(edges, self._distance, holds, rows))
+        self._planned.append((first, edges))
+
+    def _at_margin(self, number: int) -> Integers:
+        """Return which of the first rows lead to states that are no rows."""
+        rows = np.arange(number)
+        numbers, places = self.behaviors.where_possible(rows)
+        ends, shares, _ = self._matrix.ends(places, numbers, self._types.odds.__getitem__)
+        return np.unique(places[((shares > 0) & (ends == UNKNOWN)).any(axis=1)])
 
     def _append(self, steps: Integers, shares: Floats) -> None:
         self.step = np.concatenate([self.step, steps], axis=1)
@@ -180,18 +202,15 @@ class Pursuit:
         """Return for each intent whether it holds in each of some rows."""
         return self._matrix.holding_any(self._goals, rows)
 
-    def _imagine(self, begun: int, number: int, most_pairs: int = _MOST_PAIRS) -> None:
+    def _imagine(self, rows: Integers, most: int) -> None:
         """Add states that behaviors should lead to, as far as they look like those seen.
 
         Args:
-            begun: The first row to start from.
-            number: About how many rows there may be in the end.
-            most_pairs: How many pairs of a row and a capability there may be at most.
+            rows: The rows to start from.
+            most: How many rows there may be in the end.
         """
         matrix = self._matrix
-        most = min(number + _IMAGINED_AT_LEAST, begun + most_pairs // max(len(self._goals), 1))
-        while begun < len(matrix) < most:
-            rows = np.arange(begun, len(matrix))
+        while len(rows) and len(matrix) < most:
             begun = len(matrix)
             numbers, places = self.behaviors.where_possible(rows)
             order = np.lexsort((places, numbers))
@@ -204,6 +223,7 @@ class Pursuit:
                     after = effect_of(edge, place).apply(matrix.states[at[edge]])
                     if self._looks_like_those_seen(after):
                         matrix.add(after)
+            rows = np.arange(begun, len(matrix))
 
     def _looks_like_those_seen(self, state: State) -> bool:
         return all((state & group).bit_count() == 1 for group in self._groups)
