@@ -339,12 +339,22 @@ class Goals:
 
     def __init__(self, tests: Sequence[Sequence[LiteralTest]], width: int) -> None:
         """Take the conjunctions of each goal."""
-        unpacked = StateMatrix(width).unpack
-        every = [test for own in tests for test in own]
-        masks = np.array([[unpacked(mask) for mask in test] for test in every], dtype=np.float32)
-        self.required, self.forbidden = masks.reshape(len(every), 2, width).transpose(1, 0, 2)
-        self.literals = self.required.sum(axis=1, keepdims=True)
-        """How many of the required atoms hold, less the forbidden ones, if a conjunction holds."""
+        every = [
+            [
+                (atom, value)
+                for mask, value in zip(test, (True, False), strict=True)
+                for atom in range(width)
+                if mask >> atom & 1
+            ]
+            for own in tests
+            for test in own
+        ]
+        most = max(map(len, every), default=0)
+        # Of an atom behind the last, which is false: conjunctions are of different lengths.
+        padded = [one + [(width, False)] * (most - len(one)) for one in every]
+        table = np.array(padded, dtype=np.int64).reshape(len(every), most, 2)
+        self.atoms, self.values = table.transpose(2, 1, 0)
+        """The atom of each conjunction (second axis) in each place (first axis), and its value."""
         self.begins = np.cumsum([0, *map(len, tests)])[:-1]
         """The first conjunction of each goal."""
 
@@ -482,8 +492,13 @@ class StateMatrix:
 
     def holding_any(self, goals: Goals, rows: Integers | None = None) -> Mask:
         """Return, for each goal and row, whether one of the conjunctions holds."""
-        bits = (self.bits if rows is None else self.bits[rows]).T.astype(np.float32)
-        held: Mask = goals.required @ bits - goals.forbidden @ bits == goals.literals
+        # No product of matrices: its threads cost more than they save.
+        own = self.bits if rows is None else self.bits[rows]
+        bits = np.zeros((self._width + 1, len(own)), dtype=np.uint8)
+        bits[:-1] = own.T
+        held: Mask = np.ones((goals.atoms.shape[1], len(own)), dtype=bool)
+        for atoms, values in zip(goals.atoms, goals.values, strict=True):
+            held &= bits[atoms] == values[:, None]
         return np.logical_or.reduceat(held, goals.begins) if len(goals.begins) else held
 
     def _part(self, mask: int, rows: Integers | None) -> Bits:
