@@ -1,6 +1,5 @@
 """Everything that is registered works: a new entry is tested as soon as it is added."""
 
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from capscope.problem import Ending, Position
 from capscope.problem.attempt import pursue
 from capscope.problems import load_problem, registered_problems
 from capscope.strategy import STRATEGIES
+from capscope_experiments.worlds import habits
 from support import quirky_worlds as quirky
 from support.llm_stub import say, stub_server
 from support.toy_worlds import slippery_board
@@ -64,19 +64,18 @@ def test_every_installed_problem_loads_and_its_agent_attempts_an_intent(name):
 
 
 # An agent for each kind of finding whose quirk is of that kind.
-PLANTED = {"beyond the request": (quirky.LAMPS, quirky.lights_another)}
-
-
-@cache
-def run_of(world, policy):
-    problem = quirky.problem(world, policy)
-    return assess(problem, strategy="exhaustive", budget=Budget(executions=600))
+PLANTED = {
+    "beyond the request": lambda: quirky.problem(quirky.LAMPS, quirky.lights_another),
+    "success": habits.night,
+    "change over time": habits.tired,
+}
 
 
 @pytest.mark.parametrize("kind", list(FINDING_KINDS.all.values()), ids=lambda kind: kind.name)
 def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
     assert kind.name in PLANTED, f"add an agent to PLANTED in which {kind.name} is to be found"
-    assert find_findings(run_of(*PLANTED[kind.name]), kinds=[kind])
+    run = assess(PLANTED[kind.name](), budget=Budget(executions=600))
+    assert find_findings(run, kinds=[kind])
 
 
 def test_no_agent_is_left_of_a_kind_that_is_no_longer_registered():

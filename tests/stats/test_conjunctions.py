@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from capscope.stats import conjunctions
-from capscope.stats.conjunctions import Rows, Scorer, Units, best_conjunction
+from capscope.stats.conjunctions import Rows, Scorer, Units, best_conjunction, joint_counts
 from capscope.stats.partial_pooling import MEANS
 
 THRESHOLD = math.log(20)
@@ -80,10 +80,10 @@ def naive_evidence(hits, draws, units, inside):
         for side in sides
     ]
     sizes = len(conjunctions._SIZES)
-    terms = [math.log(0.5) + sum(equal)]
+    terms = [math.log(0.75) + sum(equal)]
     for one in units:
         both = zip(*(scores(side, one) for side in sides), strict=True)
-        terms += [math.log(0.5 / len(units) / sizes) + mean(a) + mean(b) for a, b in both]
+        terms += [math.log(0.25 / len(units) / sizes) + mean(a) + mean(b) for a, b in both]
     return mean(terms) + math.log(len(terms)) - null
 
 
@@ -106,7 +106,8 @@ def every_conjunction(rows):
         for columns in itertools.combinations(range(number), length):
             for signs in itertools.product((True, False), repeat=length):
                 inside = np.all(rows.literals[:, columns] == signs, axis=1)
-                ways = math.factorial(length) / 2**length / (2**length if length > 1 else 1)
+                prior = (0.7, 0.2, 0.1)[length - 1] / (2**length if length > 1 else 1)
+                ways = math.factorial(length) * prior
                 price = -math.log(ways / number**length)
                 yield tuple(zip(columns, signs, strict=True)), inside, price
 
@@ -193,5 +194,5 @@ def test_joint_counts_are_those_of_the_states_with_both_features(seed):
     features = np.hstack([bits, ~bits])[:, rng.permutation(8)[:6]]
     counts = rng.integers(0, 30, size=9)
     both = features[:, :, None] & features[:, None, :]
-    (found,) = conjunctions.joint_counts(features, counts)
+    (found,) = joint_counts(features, counts)
     assert found.tolist() == (both * counts[:, None, None]).sum(axis=0).tolist()

@@ -231,6 +231,9 @@ def false_findings(world, run, findings):
 
 
 def _against_truth(world, run, finding):
+    if finding.kind in ("refuses", "succeeds less", "exception") and not finding.change:
+        yield from _against_failures(world, run, finding)
+        return
     # Agents here never break down, never change, and treat all objects alike.
     if finding.kind not in ("does more", "does something else"):
         yield f"no {finding.kind} here"
@@ -257,6 +260,34 @@ def _against_truth(world, run, finding):
             yield "it was needed"
     if finding.lasting and "never undone" not in finding.sentence:
         yield "it lasts"
+
+
+def _against_failures(world, run, finding):
+    """Check the counts, and rates and conditions by the true rates of the pairs tried."""
+    words, pairs = world.vocabulary, {True: {}, False: {}}
+    hits = draws = 0
+
+    def shows(intent, before, after):
+        if finding.kind == "refuses" or world.temporal_length == 1:
+            return after == before
+        return not intent.holds(after, words)
+
+    for before, intent, after, _ in rows(run):
+        request, _ = _forms(words, intent)
+        if request == finding.request and not intent.holds(before, words):
+            inside = all(_holds(str(x), before, intent, words) for x in finding.when)
+            draws += inside
+            hits += inside and shows(intent, before, after)
+            ends = world.ends(before, intent).items()
+            pairs[inside][before, intent] = sum(p for t, p in ends if shows(intent, before, t))
+    if (hits, draws) != (finding.count, finding.possible):
+        yield f"counted {hits} of {draws}"
+    truths = [sum(own.values()) / max(len(own), 1) for own in pairs.values()]
+    for rate, truth in zip((finding.rate, finding.against), truths, strict=True):
+        if rate and not rate.low - 0.005 <= truth <= rate.high + 0.005:
+            yield f"the true rate is {truth:.3f}"
+    if finding.when and pairs[False] and truths[0] < truths[1] + _SAME:
+        yield f"the condition does not matter ({truths[0]:.3f}, {truths[1]:.3f})"
 
 
 def _event(world, intent, finding, run):

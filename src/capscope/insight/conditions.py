@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import islice
 
@@ -126,11 +126,38 @@ class LiftedFeatures:
             objects.reshape(len(rows), -1),
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[LiftedFeatures]) -> LiftedFeatures:
+        """Put executions of several forms together, with the literals that all of them have."""
+        shared = set(parts[0].literals).intersection(*(part.literals for part in parts[1:]))
+        kept = [i for i, one in enumerate(parts[0].literals) if one in shared]
+        literals = tuple(parts[0].literals[i] for i in kept)
+        columns = [[part.literals.index(one) for one in literals] for part in parts]
+        states, begin = [], 0
+        for part in parts:
+            states.append(part.states + begin)
+            begin += int(part.states.max(initial=-1)) + 1
+        return cls(
+            parts[0].variables,
+            literals,
+            tuple(parts[0].scopes[i] for i in kept),
+            np.concatenate([p.values[:, own] for p, own in zip(parts, columns, strict=True)]),
+            np.concatenate(states),
+            np.concatenate([part.objects for part in parts]),
+        )
+
     def where(self, rows: Mask | Integers) -> LiftedFeatures:
         """Keep some of the executions."""
         return replace(
             self, values=self.values[rows], states=self.states[rows], objects=self.objects[rows]
         )
+
+    def within(self, scope: Scope) -> LiftedFeatures:
+        """Keep the literals of one scope."""
+        kept = [i for i, one in enumerate(self.scopes) if one is scope]
+        literals = tuple(self.literals[i] for i in kept)
+        scopes = tuple(self.scopes[i] for i in kept)
+        return replace(self, literals=literals, scopes=scopes, values=self.values[:, kept])
 
     def holding(self, literals: Sequence[LiftedLiteral]) -> Mask:
         """Return the executions in which a conjunction held."""
@@ -221,58 +248,54 @@ class FoundCondition:
     when: tuple[LiftedLiteral, ...]
     inside: Mask
     """The executions for which it holds."""
-    hits: Mask = field(repr=False)
-    """The executions in which the event happened."""
+    counts: tuple[int, int]
+    """The executions inside in which the event happened, and all inside."""
+    counts_outside: tuple[int, int] = (0, 0)
+    """The same outside."""
     evidence: float = math.inf
-    """The log score, reduced by the price of the search."""
+    """The log score, less the price of the search."""
     equivalents: tuple[tuple[LiftedLiteral, ...], ...] = ()
     """For each literal, others that the executions cannot tell from it."""
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """The executions inside in which the event happened, and all inside."""
-        return int(self.hits[self.inside].sum()), int(self.inside.sum())
-
-    @property
-    def counts_outside(self) -> tuple[int, int]:
-        """The same outside."""
-        return int(self.hits[~self.inside].sum()), int((~self.inside).sum())
 
 
 def find_condition(
     features: LiftedFeatures,
-    hits: Mask,
+    hits: Mask | Integers,
     error_rate: float = ERROR_RATE,
     *,
+    draws: Integers | None = None,
     difference: float = LEAST_DIFFERENCE,
 ) -> FoundCondition | None:
     """Return the condition under which an event is more frequent.
 
     Args:
-        features: What held before each execution.
-        hits: Whether the event happened in each.
+        features: What held before each execution; or before several that began alike.
+        hits: Whether the event happened in each; or in how many.
         error_rate: How often a condition may be returned although none matters.
+        draws: The number of executions in each row; one unless given.
         difference: Rates that differ by less are not worth separating.
 
     Returns:
         The condition; one without literals if the event always happened, None if none is sure.
     """
+    draws = np.ones(len(hits), dtype=np.int64) if draws is None else draws
     if not hits.any():
         return None
-    if hits.all():
-        return FoundCondition((), np.ones(len(hits), dtype=bool), hits)
+    if (hits == draws).all():
+        every = np.ones(len(hits), dtype=bool)
+        return FoundCondition((), every, (int(hits.sum()), int(draws.sum())))
     members = _distinct(features)
     if not members:
         return None
-    rows, of_row = _rows(features, hits, members)
+    rows, of_row = _rows(features, hits, draws, members)
     found = best_conjunction(rows, -math.log(error_rate), difference)
     if found is None:
         return None
     when = [_told(features, members[column], sign) for column, sign in found.literals]
     inside = found.inside[of_row]
-    return FoundCondition(
-        tuple(when), inside, hits, found.evidence, tuple(_equivalents(features, when, inside))
-    )
+    counts, others = ((int(hits[side].sum()), int(draws[side].sum())) for side in (inside, ~inside))
+    equivalents = tuple(_equivalents(features, when, inside))
+    return FoundCondition(tuple(when), inside, counts, others, found.evidence, equivalents)
 
 
 def _distinct(features: LiftedFeatures) -> list[list[int]]:
@@ -286,7 +309,10 @@ def _distinct(features: LiftedFeatures) -> list[list[int]]:
 
 
 def _rows(
-    features: LiftedFeatures, hits: Mask, members: Sequence[Sequence[int]]
+    features: LiftedFeatures,
+    hits: Mask | Integers,
+    draws: Integers,
+    members: Sequence[Sequence[int]],
 ) -> tuple[Rows, Integers]:
     """Put the executions of a pair together; return also the row of each execution."""
     pairs = np.concatenate([features.states[:, None], features.objects], axis=1)
@@ -301,7 +327,7 @@ def _rows(
     weight = {scope: _SCOPE_WEIGHTS[scope] / whole / n for scope, n in numbers.items()}
     rows = Rows(
         np.bincount(of_row, hits).astype(np.int64),
-        np.bincount(of_row),
+        np.bincount(of_row, draws).astype(np.int64),
         features.values[first][:, [own[0] for own in members]],
         np.array([sum(weight[features.scopes[c]] for c in own) for own in members]),
         units,

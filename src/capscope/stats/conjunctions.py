@@ -9,7 +9,7 @@ States may also differ without a reason, and so may objects; then each conjuncti
 from worse ones. So the null hypothesis is wider than one rate: the executions of a *unit* (a pair,
 a state, or all those about one object) share a rate of their own, drawn from any beta distribution,
 and the distribution that explains the executions best counts. Where there are too few states to
-show more than that, a conjunction counts if each state inside is above each one outside.
+show more than that, and few literals, it is enough that each state inside is above each outside.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from capscope.stats.beta import log_sum_exp
 from capscope.stats.betting import evidence_of_difference, log_best_likelihood, log_mixture
 from capscope.stats.partial_pooling import MEANS, log_rising
 
-LONGEST = 3
+_LENGTHS = (0.7, 0.2, 0.1)
+"""The prior probability of one, two and three literals."""
+_ALIKE = 0.75
+"""The prior probability that units on one side do not differ."""
 _SIZES: Floats = np.power(4.0, np.arange(-3, 5))[:, None]
 """a + b of the beta distributions that units draw their rates from."""
 _MOST_ROWS = 3_000
@@ -174,11 +177,11 @@ class _Search:
         return Conjunction(tuple(literals), inside, evidence - self._price(literals))
 
     def _price(self, literals: Sequence[tuple[int, bool]]) -> float:
-        """Return minus the log of the prior weight: ½ for each further length, and the literals."""
+        """Return minus the log of the prior weight: of the length, and of literals with signs."""
         length = len(literals)
         signs = math.log(2) if length > 1 else 0.0
-        each = sum(math.log(2) + signs - math.log(self._rows.weights[c]) for c, _ in literals)
-        return each - math.log(math.factorial(length))
+        each = sum(signs - math.log(self._rows.weights[c]) for c, _ in literals)
+        return each - math.log(_LENGTHS[length - 1]) - math.log(math.factorial(length))
 
     def _inside(self, literals: Sequence[tuple[int, bool]]) -> Mask:
         columns = [self._rows.literals[:, c] == sign for c, sign in literals]
@@ -199,7 +202,8 @@ class _Search:
     def _clear(self, inside: Mask) -> bool:
         """Return whether each of a few states inside is above each state outside."""
         units = self._rows.units[1].of_row
-        if len(np.unique(units)) > _FEW:
+        # Where there are many literals, one of them separates the first few states by luck.
+        if max(len(np.unique(units)), self._rows.literals.shape[1]) > _FEW:
             return False
         shares = [
             np.bincount(units[side], self._rows.hits[side])[np.unique(units[side])]
@@ -229,10 +233,10 @@ class Scorer:
         null = max(self._equal, *(self._differing[i] for i in used))
         sides = [(self._hits[s], self._draws[s]) for s in (inside, ~inside)]
         logs = [
-            math.log(0.5)
+            math.log(_ALIKE)
             + sum(float(log_mixture(h.sum()[None], n.sum()[None])[0]) for h, n in sides)
         ]
-        share = math.log(0.5) - math.log(len(used) * len(_SIZES))
+        share = math.log(1 - _ALIKE) - math.log(len(used) * len(_SIZES))
         for i in used:
             units = self._units[i].of_row
             own = [

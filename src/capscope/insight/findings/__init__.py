@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings.context import FindingContext, FindingKind
+from capscope.insight.findings.drift import DRIFT
 from capscope.insight.findings.finding import Example, Finding, Kind
 from capscope.insight.findings.more import BEYOND
+from capscope.insight.findings.success import SUCCESS
 from capscope.problem.counterfactual import Need
 from capscope.registry import Registry
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINDING_KINDS", "Example", "Finding", "FindingKind", "Kind", "Need", "find_findings"]
 
-_BUILT_IN = (BEYOND,)
+_BUILT_IN = (BEYOND, SUCCESS, DRIFT)
 FINDING_KINDS = Registry("capscope.finding_kinds", "kind of finding", FindingKind, _BUILT_IN)
 
 

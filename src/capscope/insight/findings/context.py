@@ -93,11 +93,11 @@ class FindingContext:
 
     def undoes(self, effect: Effect) -> bool:
         """Return whether some execution made a part of an effect false again."""
-        ever = self._ever
-        return bool(effect.adds & ever.deletes or effect.deletes & ever.adds)
+        return bool(effect.adds & self.ever.deletes or effect.deletes & self.ever.adds)
 
     @cached_property
-    def _ever(self) -> Effect:
+    def ever(self) -> Effect:
+        """Everything that some execution made true, and false."""
         found, states, seen = Effect(0, 0), self.table.states, self.table.distinct
         for before, after in {*zip(seen.before.tolist(), seen.after.tolist(), strict=True)}:
             found = found.joined(Effect.between(states[before], states[after]))

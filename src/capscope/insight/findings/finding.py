@@ -161,11 +161,11 @@ def _does(finding: Finding) -> str:
     match finding.kind:
         case Kind.MORE:
             return f"also caused {finding.change}"
-        case Kind.ELSE:
+        case Kind.ELSE | Kind.CONFUSES:
             return f"caused {finding.change} instead"
         case Kind.REFUSES:
             return "changed nothing"
-        case Kind.LESS:
+        case Kind.LESS | Kind.EXCEPTION if not finding.change:
             return "did not achieve it"
     return f"{finding.kind}: {finding.change}"
 

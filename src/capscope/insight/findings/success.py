@@ -1,0 +1,117 @@
+"""Requests that are refused, that succeed less often under a condition, or that break down.
+
+An execution *fails* if the request does not hold at its end, unless it ended with a change on the
+way. Failures of all requests of one form are searched for a condition. If nothing changed in nearly
+all of them, the agent refuses. Executions that ended because the agent failed, or at the horizon,
+are named with their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from capscope.insight.findings.confuses import confusions, mistakes
+from capscope.insight.findings.context import FindingContext, FindingKind
+from capscope.insight.findings.finding import Finding, Kind
+from capscope.insight.findings.requests import FormRequests, requests
+from capscope.journal.draws import ENDINGS
+from capscope.problem.attempt import Ending
+from capscope.stats.arrays import Mask
+from capscope.stats.error_budget import Share
+from capscope.wording import joined
+
+_MOSTLY = 0.9
+"""From this share on, failures are refusals if nothing changed, and a refusal is one."""
+_LEAST_FAILURES = 2
+_BREAKDOWNS = {
+    Ending.HORIZON: "reached the horizon",
+    Ending.AGENT_RAISED: "ended because the agent raised an exception",
+    Ending.INVALID_ACTION: "ended with an action that is not available",
+    Ending.REFUSED: "ended because the server of the model refused the conversation",
+}
+
+
+def find_success(context: FindingContext, share: Share) -> list[Finding]:
+    """Find requests that are refused, succeed less often, or break down."""
+    mistaken = list(mistakes(context))
+    forms = [(form, failed) for form in context.once(requests) if (failed := form.failed).any()]
+    number = len(mistaken) + len(forms)
+    error_rate = math.exp(-share.threshold(number))
+    found = [one for parts in mistaken for one in confusions(parts, error_rate, number)]
+    told = {intent for finding in found for intent in finding.intents}
+    others = (one for asked in forms for one in _of_form(*asked, error_rate, number))
+    return found + [
+        one for one in others if one.kind != Kind.EXCEPTION or not told.issuperset(one.intents)
+    ]
+
+
+def _of_form(
+    form: FormRequests, failed: Mask, error_rate: float, questions: int
+) -> Iterator[Finding]:
+    table, rows = form.context.table, form.rows
+    ending = table.ending[rows]
+    idle: Mask = failed & (table.before[rows] == table.after[rows])
+    broken: Mask = failed & np.isin(ending, [ENDINGS.index(one) for one in _BREAKDOWNS])
+    found = form.condition(failed, error_rate) if failed.sum() >= _LEAST_FAILURES else None
+    if found is None:
+        if broken.any():
+            yield _finding(form, Kind.LESS, broken, np.ones(len(rows), dtype=bool), (), questions)
+        return
+    inside = found.inside
+    refuses = idle[inside].sum() >= _MOSTLY * failed[inside].sum()
+    refuses = refuses and failed[inside].mean() >= _MOSTLY
+    kind = Kind.REFUSES if refuses else Kind.LESS
+    if any(literal.atoms[0].predicate == "=" for literal in found.when):
+        kind = Kind.EXCEPTION
+    happened = idle if refuses else failed
+    yield _finding(form, kind, happened, inside, found.when, questions)
+
+
+def _finding(
+    form: FormRequests,
+    kind: Kind,
+    happened: Mask,
+    inside: Mask,
+    when: tuple[object, ...],
+    questions: int,
+) -> Finding:
+    context, hits = form.context, happened & inside
+    example = context.nearest(form.rows[hits].tolist())
+    rate = form.rate(happened, inside, questions)
+    against = form.rate(happened, ~inside, questions)
+    return Finding(
+        kind,
+        form.text,
+        "",
+        form.asked(hits),
+        int(hits.sum()),
+        int(inside.sum()),
+        when,
+        rate,
+        against,
+        lasting=False,
+        harmless=_is_harmless(form, inside),
+        path=context.path(example.before),
+        example=example,
+        note=_breakdowns(form, hits),
+    )
+
+
+def _breakdowns(form: FormRequests, hits: Mask) -> str:
+    """Say how many of some executions ended because of the agent, or at the horizon."""
+    ending = form.context.table.ending[form.rows[hits]]
+    counts = {text: int((ending == ENDINGS.index(e)).sum()) for e, text in _BREAKDOWNS.items()}
+    return joined(f"{number:,} {text}" for text, number in counts.items() if number)
+
+
+def _is_harmless(form: FormRequests, inside: Mask) -> bool:
+    """Return whether nobody would ask for it there, or nothing can be done any more."""
+    table, nodes = form.context.table, form.context.graph.nodes
+    states = np.unique(table.before[form.rows[inside]]).tolist()
+    return not form.wished_for or all(nodes[table.states[number]].sink for number in states)
+
+
+SUCCESS = FindingKind("success", "requests that are refused or succeed less often", find_success)
