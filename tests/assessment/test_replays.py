@@ -9,7 +9,7 @@ import pytest
 
 from capscope import Budget, Limits, Predicate, Problem, Settings, Vocabulary, assess
 from capscope.assessment import replays as replays_module
-from capscope.insight.needs import Replay, need_of
+from capscope.insight.needs import ReplayedChange, need_of
 from capscope.journal.journal import Journal
 from capscope.logic import Effect
 from capscope.problem.counterfactual import Need
@@ -193,7 +193,10 @@ def test_the_actions_of_an_execution_can_be_read():
 
 def test_one_needless_example_suffices_and_part_of_it_needs_all():
     def replays(*verdicts):
-        return [Replay(row, (1, True), verdict, (), 0, "") for row, verdict in enumerate(verdicts)]
+        return [
+            ReplayedChange(row, (1, True), verdict, (), 0, "")
+            for row, verdict in enumerate(verdicts)
+        ]
 
     made = Effect(0b10, 0)
 

@@ -42,4 +42,5 @@ def _query_table(queries):
         llm_tokens=total(lambda draw: draw.llm_tokens),
         seconds=np.zeros(len(queries)),
         llm_cost=total(lambda draw: draw.llm_cost, np.float64),
+        replay_steps=np.zeros(len(queries), dtype=np.int64),
     )

@@ -102,7 +102,7 @@ def _table(
     states: list[State], capability: Integers, before: Integers, after: Integers
 ) -> ExecutionTable:
     none, number = np.zeros_like(before), np.arange(len(before))
-    queries = QueryTable(*np.empty((10, 0)))
+    queries = QueryTable(*np.empty((11, 0)))
     columns = (none, number, none, capability, before, after, none, none + 1, none, none)
     return ExecutionTable(states, (), queries, *columns, none + UNKNOWN_POSITION)
 

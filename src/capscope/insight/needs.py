@@ -14,7 +14,7 @@ from capscope.problem.counterfactual import Need
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayedChange:
     """What was decided about a change that an execution made."""
 
     execution: int
@@ -30,7 +30,7 @@ class Replay:
     """Why it is undecided, or what has to be different beside the actions that are left out."""
 
 
-def replays_of(table: ExecutionTable, journal: Journal) -> tuple[Replay, ...]:
+def replays_of(table: ExecutionTable, journal: Journal) -> tuple[ReplayedChange, ...]:
     """Read the replays of the executions in a table.
 
     Args:
@@ -45,7 +45,7 @@ def replays_of(table: ExecutionTable, journal: Journal) -> tuple[Replay, ...]:
         row = _row(table, place)
         if row is not None:
             verdict, kept, steps, note = decided
-            found.append(Replay(row, literal, verdict, kept, steps, note))
+            found.append(ReplayedChange(row, literal, verdict, kept, steps, note))
     return tuple(found)
 
 
@@ -56,7 +56,9 @@ def _row(table: ExecutionTable, place: Place) -> int | None:
     return first + int(np.argmax(mine)) if mine.any() else None
 
 
-def need_of(replays: Iterable[Replay], executions: Collection[int], changes: Effect) -> Need:
+def need_of(
+    replays: Iterable[ReplayedChange], executions: Collection[int], changes: Effect
+) -> Need:
     """Return whether requests needed a kind of change.
 
     A form of change is examined in up to three executions that made it. Give the rows of all

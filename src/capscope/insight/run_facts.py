@@ -21,7 +21,7 @@ from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
 from capscope.insight.first_screen import FirstScreen, first_screen
 from capscope.insight.hazards import HazardResult, find_hazards
-from capscope.insight.needs import Replay, replays_of
+from capscope.insight.needs import ReplayedChange, replays_of
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences
 from capscope.journal.execution_table import ExecutionTable
@@ -345,7 +345,7 @@ class RunFacts:
             yield opened.journal
 
     @cached_property
-    def replays(self) -> Sequence[Replay]:
+    def replays(self) -> Sequence[ReplayedChange]:
         """What replays without the agent decided about changes beyond requests."""
         with self.open_journal() as journal:
             return replays_of(self.executions, journal)

@@ -128,7 +128,7 @@ def decide(problem: Problem, recorded: Recorded, change: Change, limit: StepLimi
         return Decision(Need.UNDECIDED, (), 0, f"the execution ended early: {recorded.ending}")
     world = _World(problem, recorded, limit)
     try:
-        verdict, kept, note = _Search(world, change, len(recorded.actions)).decided(held)
+        verdict, kept, note = _SequenceSearch(world, change, len(recorded.actions)).decided(held)
     except StepsSpent:
         raise
     except _TooLong:
@@ -236,7 +236,7 @@ class _World:
         self._spent += 1
 
 
-class _Search:
+class _SequenceSearch:
     """Looks for a sequence that shows that a change was needless."""
 
     def __init__(self, world: _World, change: Change, number: int) -> None:
