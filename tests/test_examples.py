@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Intent, Settings, assess, check_problem
+from capscope.insight.tried_rules import tried_rules
 from capscope.problems import load_problem
 from support.llm_stub import say
 from support.processes import SECONDS
@@ -26,7 +27,7 @@ def achieved(run, text):
     """Return the outcomes of an intent that achieve it."""
     intent = Intent.parse(text)
     required, _ = run.graph.vocabulary.literal_masks(intent.literals)
-    rules = run.graph.rules(intent)
+    rules = tried_rules(run.model, intent)
     return [
         outcome for rule in rules for outcome in rule.outcomes if outcome.effect.adds & required
     ]
@@ -84,7 +85,7 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
     run = assess(source("frozen_lake"), strategy="exhaustive", budget=Budget(executions=2000))
     thirds = covered = all_outcomes = 0
     for intent in run.graph.capabilities:
-        for rule in run.graph.rules(intent):
+        for rule in tried_rules(run.model, intent):
             if len(rule.states) > 1 or len(rule.outcomes) < 2:
                 continue
             (state,) = rule.states

@@ -187,10 +187,10 @@ class Run(RunFacts):
         wanted = Condition.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
         if not inferred:
-            plan = plan_for(self.models, wanted, starts)
+            plan = plan_for(self.model, wanted, starts)
             if plan.found or inferred is False:
                 return plan
-        return plan_for(self.models, wanted, starts, inferred=self.model)
+        return plan_for(self.model, wanted, starts, inferred=True)
 
     @only_by_itself()
     def try_plan(

@@ -45,7 +45,7 @@ def run(made, tmp_path):
 
 @pytest.mark.parametrize("to", ["json", "prism", "dot"])
 def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
-    graph = load(run).graph
+    model = load(run).model
     printed = capscope("export", run, "--to", to)
     assert printed.err == ""
     told = capscope("export", run, "--to", to, "--output", "made.txt")
@@ -54,8 +54,8 @@ def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
     assert text == printed.out
     expected = {
         "json": json.dumps(model_of_run(load(run)), indent=1) + "\n",
-        "prism": prism_program(graph, "board"),
-        "dot": dot_graph(graph, "board"),
+        "prism": prism_program(model, "board"),
+        "dot": dot_graph(model, "board"),
     }
     assert text == expected[to]
     one = json.loads(capscope("export", run, "--to", to, "--json").out)
@@ -93,10 +93,10 @@ def test_the_files_hold_what_the_exports_give(run, capscope):
 
 
 def test_options_reach_their_format(run, capscope):
-    graph, model = load(run).graph, load(run).model
+    model = load(run).model
     goal = Intent.parse("not lit(a)")
     for options, files in (
-        (("ppddl", "--ground"), ppddl_files(graph, "board", goal)),
+        (("ppddl", "--ground"), ppddl_files(model, "board", goal)),
         (("ppddl",), lifted_files(model, "board", goal)),
         (("pddl",), lifted_files(model, "board", goal, determinized=True)),
     ):
@@ -104,7 +104,7 @@ def test_options_reach_their_format(run, capscope):
         assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
         assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
     drawn = capscope("export", run, "--to", "dot", "--limit", 2, "--loops").out
-    assert drawn == dot_graph(graph, "board", 2, loops=True)
+    assert drawn == dot_graph(model, "board", 2, loops=True)
 
 
 @pytest.mark.parametrize("to", FORMATS.built_in)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from capscope.export.dot import dot_graph
-from capscope.model import StateGraph
-from capscope.model.extreme_models import ExtremeModels
+from capscope.model import LearnedModel, StateGraph
 from capscope.sanitize import sanitize
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.processes import SECONDS
@@ -49,10 +48,11 @@ def read(text):
 
 def expected_ways(graph, loops):
     numbers = {state: i for i, state in enumerate(graph.nodes)}
-    found = {}
-    for state in graph.nodes:
-        for intent in graph.capabilities:
-            for after, p in ExtremeModels(graph).pessimistic.predict(state, intent).items():
+    found, model = {}, LearnedModel.fitted(graph)
+    for state, node in graph.nodes.items():
+        for intent, pair in zip(graph.capabilities, node.pairs, strict=True):
+            for after in {effect.apply(state) for effect in pair.counts} if pair else ():
+                p = model.predict(state, intent)[after]
                 if loops or after != state:
                     key = numbers[state], numbers[after]
                     found.setdefault(key, []).append((p, str(intent)))
@@ -62,7 +62,7 @@ def expected_ways(graph, loops):
 @given(odd_models())
 @pytest.mark.parametrize("loops", [False, True])
 def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, graph):
-    nodes, edges, _ = read(dot_graph(graph, BREAKOUT, loops=loops))
+    nodes, edges, _ = read(dot_graph(LearnedModel.fitted(graph), BREAKOUT, loops=loops))
     ways = expected_ways(graph, loops)
     assert nodes.keys() == set(range(len(graph.nodes)))
     assert edges.keys() == ways.keys()
@@ -75,7 +75,7 @@ def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, graph):
 
 @given(odd_models())
 def test_a_state_shows_what_holds_in_it(graph):
-    nodes, _, _ = read(dot_graph(graph, "odd"))
+    nodes, _, _ = read(dot_graph(LearnedModel.fitted(graph), "odd"))
     for number, state in enumerate(graph.nodes):
         shown = [line for line in lines_of(nodes[number]["tooltip"]) if line]
         assert shown == [sanitize(str(atom)) for atom in ODD.holding(state)]
@@ -83,7 +83,7 @@ def test_a_state_shows_what_holds_in_it(graph):
 
 def test_labels_omit_what_always_holds_and_the_first_state_is_bold():
     graph = tossed_models()
-    nodes, _, title = read(dot_graph(graph, "toss"))
+    nodes, _, title = read(dot_graph(LearnedModel.fitted(graph), "toss"))
     assert title == "toss: 4 states seen"
     assert lines_of(nodes[0]["label"]) == ["s0"]
     assert nodes[0]["penwidth"] == "3"
@@ -94,7 +94,7 @@ def test_labels_omit_what_always_holds_and_the_first_state_is_bold():
 
 def test_only_the_most_visited_states_are_drawn_and_the_title_says_so():
     graph = tossed_models()
-    nodes, edges, title = read(dot_graph(graph, "toss", limit=2))
+    nodes, edges, title = read(dot_graph(LearnedModel.fitted(graph), "toss", limit=2))
     # 28 executions began in 0b001, none in 0b111.
     assert nodes.keys() == {0, 1}
     assert edges.keys() == {(0, 1), (1, 0)}
@@ -104,7 +104,11 @@ def test_only_the_most_visited_states_are_drawn_and_the_title_says_so():
 
 
 def test_an_empty_run_is_an_empty_graph():
-    assert read(dot_graph(StateGraph(ODD, []), "empty")) == ({}, {}, "empty: 0 states seen")
+    assert read(dot_graph(LearnedModel.fitted(StateGraph(ODD, [])), "empty")) == (
+        {},
+        {},
+        "empty: 0 states seen",
+    )
 
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
@@ -112,7 +116,7 @@ def test_an_empty_run_is_an_empty_graph():
 @settings(max_examples=10)
 @pytest.mark.parametrize("loops", [False, True])
 def test_graphviz_draws_it(loops, graph):
-    text = dot_graph(graph, BREAKOUT, loops=loops)
+    text = dot_graph(LearnedModel.fitted(graph), BREAKOUT, loops=loops)
     drawn = subprocess.run(
         ["dot", "-Tplain"], input=text, capture_output=True, text=True, check=True, timeout=SECONDS
     )

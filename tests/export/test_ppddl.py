@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from capscope import Budget, assess, load
 from capscope.adapters.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
-from capscope.export.ppddl import decimal_shares, ppddl_files
-from capscope.export.rules import model_states
+from capscope.export.ppddl import ppddl_files
+from capscope.export.rules import GroundModel, decimal_shares
 from capscope.logic import Intent, Predicate, Vocabulary
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
-from support.rule_models import predicted_by_rules
+from support.rule_models import predicted_if_tried
 from support.toy_worlds import Board, board_problem
 
 plado = pytest.importorskip("plado.pddl")
@@ -106,13 +106,13 @@ def facts_of(state, graph, read):
     )
 
 
-def check_same_model(graph, files):
-    read = parsed(files)
-    facts = {state: facts_of(state, graph, read) for state in model_states(graph)}
+def check_same_model(model, files):
+    read, graph = parsed(files), model.graph
+    facts = {state: facts_of(state, graph, read) for state in GroundModel.of(model).states}
     assert len(set(facts.values())) == len(facts)
     assert set(read.intent) == set(read.actions) - {"do-nothing"}
     for state, intent in itertools.product(facts, graph.capabilities):
-        expected = predicted_by_rules(graph, state, intent)
+        expected = predicted_if_tried(model, state, intent)
         own = [read.actions[name] for name, text in read.intent.items() if text == str(intent)]
         found = [a for a in own if true(a.precondition, facts[state])]
         if not expected:
@@ -132,12 +132,13 @@ def check_same_model(graph, files):
 @given(odd_models())
 @settings(max_examples=50)
 def test_any_model_with_any_names_is_the_same_model_again(graph):
-    check_same_model(graph, ppddl_files(graph, 'a "name"\n'))
+    model = LearnedModel.fitted(graph)
+    check_same_model(model, ppddl_files(model, 'a "name"\n'))
 
 
 def test_types_objects_and_arities_are_kept():
     graph = StateGraph(ODD, [])
-    read = parsed(ppddl_files(graph, "odd"))
+    read = parsed(ppddl_files(LearnedModel.fitted(graph), "odd"))
     types = {read.old("type", t.name): read.old("type", t.parent_type_name)
              for t in read.domain.types}  # fmt: skip
     assert {k: v for k, v in types.items() if k != "object"} == ODD.parents
@@ -154,7 +155,7 @@ def test_types_objects_and_arities_are_kept():
 
 
 def test_no_name_gets_out_of_its_comment():
-    text = ppddl_files(StateGraph(ODD, []), BREAKOUT)["domain.pddl"]
+    text = ppddl_files(LearnedModel.fitted(StateGraph(ODD, [])), BREAKOUT)["domain.pddl"]
     assert "(:action evil" in text
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(";")]
     assert [line for line in lines if ":action" in line] == ["  (:action do-nothing"]
@@ -164,7 +165,7 @@ def test_types_above_the_root_are_ignored():
     vocabulary = Vocabulary([Predicate("p", ("t",))], {"a": "t"}, {"t": "object", "object": "t"})
     assert (
         "  (:types\n    t - object\n  )\n"
-        in ppddl_files(StateGraph(vocabulary), "round")["domain.pddl"]
+        in ppddl_files(LearnedModel.fitted(StateGraph(vocabulary)), "round")["domain.pddl"]
     )
 
 
@@ -173,7 +174,7 @@ def test_objects_of_several_types_are_written_without_types():
     graph = StateGraph(
         Vocabulary(predicates, {"tree": "obstacle", "table": ("obstacle", "structure")})
     )
-    domain = parsed(ppddl_files(graph, "garden")).domain
+    domain = parsed(ppddl_files(LearnedModel.fitted(graph), "garden")).domain
     assert [t.name for t in domain.types if t.name != "object"] == []
     assert {o.name: o.type_name for o in domain.constants} == {"tree": "object", "table": "object"}
 
@@ -182,7 +183,7 @@ def test_names_of_all_kinds_differ_for_parsers_with_one_namespace():
     vocabulary = Vocabulary.from_dict(
         {"predicates": [["robot", ["robot"]]], "objects": {"robot": "robot"}, "parents": {}}
     )
-    text = ppddl_files(StateGraph(vocabulary, []), "one name")["domain.pddl"]
+    text = ppddl_files(LearnedModel.fitted(StateGraph(vocabulary, [])), "one name")["domain.pddl"]
     assert "    robot-2 - robot-3\n" in text
     assert "    (robot ?x1 - robot-3)\n" in text
 
@@ -193,7 +194,7 @@ def tireworld(tmp_path_factory):
     path = tmp_path_factory.mktemp("tireworld")
     assess("tireworld", budget=Budget(executions=1500), run=path / "run")
     run = load(path / "run")
-    return run.graph, *compiled(ppddl_files(run.graph, run.problem), path)
+    return run.model, *compiled(ppddl_files(run.model, run.problem), path)
 
 
 def compiled(files, path):
@@ -211,14 +212,15 @@ def operators_of(task, files):
 
 
 def test_our_own_reader_gives_the_same_distributions(tireworld):
-    graph, files, task = tireworld
+    model, files, task = tireworld
+    graph = model.graph
     # Types and names are kept, so that the bits mean the same.
     assert task.vocabulary.atoms == graph.vocabulary.atoms
     assert task.initial_state == graph.first_state
     operators = operators_of(task, files)
     stochastic = 0
     for state, intent in itertools.product(graph.nodes, graph.capabilities):
-        expected = predicted_by_rules(graph, state, intent)
+        expected = predicted_if_tried(model, state, intent)
         own = [o for o in operators.get(str(intent), []) if o.applicable(state)]
         assert len(own) == bool(expected)
         if own:
@@ -229,7 +231,8 @@ def test_our_own_reader_gives_the_same_distributions(tireworld):
 
 
 def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
-    graph, files, task = tireworld
+    model, files, task = tireworld
+    graph = model.graph
     simulator = PddlSimulator(task)
     place = next(p for p in graph.nodes.values() for pair in p.pairs if pair and not pair.only)
     capability = next(i for i, pair in enumerate(place.pairs) if pair and not pair.only)
@@ -241,35 +244,35 @@ def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
         simulator.restore(simulator.snapshot_of(place.state), rng.getrandbits(32))
         after = simulator.step(operator)
         seen[after] = seen.get(after, 0) + 1 / 4000
-    assert seen == pytest.approx(predicted_by_rules(graph, place.state, intent), abs=0.03)
+    assert seen == pytest.approx(predicted_if_tried(model, place.state, intent), abs=0.03)
 
 
 def test_an_exported_run_can_itself_be_assessed(tmp_path):
     found = assess(board_problem(Board(slip=0.3)), budget=Budget(executions=400))
-    files, task = compiled(ppddl_files(found.graph, "board"), tmp_path)
-    check_same_model(found.graph, files)
-    assert len(task.operators) == sum(len(found.graph.rules(i)) for i in found.graph.capabilities)
+    files, task = compiled(ppddl_files(found.model, "board"), tmp_path)
+    check_same_model(found.model, files)
+    assert len(task.operators) == sum(map(len, GroundModel.of(found.model).rules.values()))
 
 
 @pytest.mark.parametrize("intents", [[], [Intent.parse("p")]])
 def test_an_empty_run_is_valid(intents, tmp_path):
     graph = StateGraph(Vocabulary.of_atoms("pq"), intents)
-    files, task = compiled(ppddl_files(graph, "empty"), tmp_path)
+    files, task = compiled(ppddl_files(LearnedModel.fitted(graph), "empty"), tmp_path)
     assert [(o.name, o.outcomes(0)) for o in task.operators] == [("do-nothing()", ((1.0, 0),))]
     assert "the initial state is unknown" in files["problem.pddl"]
     assert ":requirements :strips)" in files["domain.pddl"]
 
 
 def test_a_goal_is_written_into_the_problem_and_must_be_of_the_vocabulary(tmp_path):
-    graph = tossed_models()
-    files, _ = compiled(ppddl_files(graph, "toss", goal=Intent.parse("p and not q")), tmp_path)
+    model = LearnedModel.fitted(tossed_models())
+    files, _ = compiled(ppddl_files(model, "toss", goal=Intent.parse("p and not q")), tmp_path)
     assert "(:goal (and (p) (not (q))))" in files["problem.pddl"]
     with pytest.raises(VocabularyError, match="atom z"):
-        ppddl_files(graph, "toss", goal=Intent.parse("z"))
+        ppddl_files(model, "toss", goal=Intent.parse("z"))
 
 
 def test_only_what_is_used_is_required():
-    chance = ppddl_files(tossed_models(), "toss")["domain.pddl"]
+    chance = ppddl_files(LearnedModel.fitted(tossed_models()), "toss")["domain.pddl"]
     assert ":negative-preconditions :probabilistic-effects)" in chance
     assert ":typing" not in chance
 
@@ -305,7 +308,7 @@ def test_pddlgym_reads_it(tireworld, tmp_path):
 def test_classical_planning_parsers_read_a_deterministic_model(package, tmp_path):
     pytest.importorskip(package)
     found = assess(board_problem(), budget=Budget(executions=100))
-    _, task = compiled(ppddl_files(found.graph, "board"), tmp_path)
+    _, task = compiled(ppddl_files(found.model, "board"), tmp_path)
     domain, problem = str(tmp_path / "domain.pddl"), str(tmp_path / "problem.pddl")
     if package == "pddl":
         from pddl import parse_domain as pddl_domain

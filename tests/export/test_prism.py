@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from capscope import Budget, assess
 from capscope.export.prism import prism_program
 from capscope.logic import Intent, Vocabulary
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
-from support.rule_models import predicted_by_rules
+from support.rule_models import predicted_if_tried
 from support.toy_worlds import Board, board_problem
 
 stormpy = pytest.importorskip("stormpy")
@@ -73,35 +73,39 @@ class Loaded:
         return self.model.labeling.get_labels_of_state(self.states.index(state))
 
 
-def expected_choices(graph, state):
-    """Return what the counts of the rules say, as fractions."""
+def expected_choices(model, state):
+    """Return what the model predicts of the tried pairs of a state."""
     found = {
-        str(intent): {
-            o.effect.apply(state): Fraction(o.count, rule.executions) for o in rule.outcomes
-        }
-        for intent in graph.capabilities
-        for rule in graph.rules(intent)
-        if state in rule.states
+        str(intent): predicted
+        for intent in model.capabilities
+        if (predicted := predicted_if_tried(model, state, intent)) and state in model.graph.nodes
     }
     return found or {None: {state: 1}}
 
 
-def reachable(graph):
-    found = {graph.first_state: None}
+def reachable(model):
+    found = {model.graph.first_state: None}
     for state in (queue := list(found)):
-        for after in (s for ends in expected_choices(graph, state).values() for s in ends):
+        for after in (s for ends in expected_choices(model, state).values() for s in ends):
             if after not in found:
                 found[after] = None
                 queue.append(after)
     return set(found)
 
 
-def check_same_model(graph, loaded):
+def check_same_model(model, loaded):
+    graph = model.graph
     assert len(set(loaded.states)) == len(loaded.states)
-    assert set(loaded.states) == reachable(graph)
+    assert set(loaded.states) == reachable(model)
     assert loaded.states[loaded.model.initial_states[0]] == graph.first_state
     for state in loaded.states:
-        assert loaded.choices(state) == expected_choices(graph, state)
+        found, expected = loaded.choices(state), expected_choices(model, state)
+        assert found.keys() == expected.keys()
+        for name, ends in found.items():
+            assert sum(ends.values()) == 1  # exactly
+            assert ends.keys() == expected[name].keys()
+            for after, share in ends.items():
+                assert float(share) == pytest.approx(expected[name][after], abs=1e-10)
         seen = graph.nodes.get(state)
         assert ("untried" in loaded.labels(state)) == (seen is None or not seen.tried)
 
@@ -110,31 +114,40 @@ def check_same_model(graph, loaded):
 @settings(max_examples=25)
 def test_any_model_with_any_names_is_the_same_model_in_storm(tmp_path_factory, graph):
     path = tmp_path_factory.mktemp("odd") / "odd.prism"
-    check_same_model(graph, Loaded(prism_program(graph, BREAKOUT), graph, path))
+    model = LearnedModel.fitted(graph)
+    check_same_model(model, Loaded(prism_program(model, BREAKOUT), graph, path))
 
 
 @pytest.fixture(scope="module")
 def tireworld(tmp_path_factory):
-    graph = assess("tireworld", budget=Budget(executions=1500)).graph
+    model = assess("tireworld", budget=Budget(executions=1500)).model
     path = tmp_path_factory.mktemp("tireworld") / "tireworld.prism"
-    return graph, Loaded(prism_program(graph, "tireworld"), graph, path)
+    return model, Loaded(prism_program(model, "tireworld"), model.graph, path)
 
 
 def test_a_stochastic_run_is_the_same_model_in_storm(tireworld):
-    graph, loaded = tireworld
-    assert set(loaded.states) >= set(graph.nodes)
-    check_same_model(graph, loaded)
+    model, loaded = tireworld
+    assert set(loaded.states) >= set(model.graph.nodes)
+    check_same_model(model, loaded)
 
 
-def most_likely(graph, holds, sweeps=60):
+def most_likely(model, holds, sweeps=60):
     """Find the largest probability of reaching a goal from the first state, the naive way."""
+    graph = model.graph
     value = {state: float(holds(state)) for state in graph.nodes}
+    pairs = {
+        state: [
+            predicted
+            for intent in graph.capabilities
+            if (predicted := predicted_if_tried(model, state, intent))
+        ]
+        for state in graph.nodes
+    }
     for _ in range(sweeps):
         for state in value:
             chances = [
                 sum(p * value.get(after, holds(after)) for after, p in prediction.items())
-                for intent in graph.capabilities
-                if (prediction := predicted_by_rules(graph, state, intent))
+                for prediction in pairs[state]
             ]
             value[state] = max([value[state], *chances])
     return value[graph.first_state]
@@ -150,16 +163,18 @@ def most_likely(graph, holds, sweeps=60):
     ],
 )
 def test_the_best_probability_of_a_goal_is_that_of_value_iteration(tireworld, goal, formula):
-    graph, loaded = tireworld
+    model, loaded = tireworld
     intent = Intent.parse(goal)
-    expected = most_likely(graph, lambda state: intent.holds(state, graph.vocabulary))
+    expected = most_likely(model, lambda state: intent.holds(state, model.graph.vocabulary))
     assert loaded.value(f"Pmax=? [F {formula}]") == pytest.approx(expected, abs=1e-5)
-    assert 0 <= expected <= 1
+    assert 0 <= expected <= 1 + 1e-9
 
 
 def test_each_execution_costs_one_and_the_loop_of_an_untried_state_costs_nothing(tmp_path):
     graph = tossed_models()
-    loaded = Loaded(prism_program(graph, "toss"), graph, tmp_path / "toss.prism")
+    loaded = Loaded(
+        prism_program(LearnedModel.fitted(graph), "toss"), graph, tmp_path / "toss.prism"
+    )
     # p is reached in 1 / (2/3) executions.
     assert loaded.value('R{"executions"}min=? [F p]') == pytest.approx(1.5)
     assert loaded.labels(0b111) >= {"untried", "p", "q", "r"}
@@ -171,7 +186,9 @@ def test_each_execution_costs_one_and_the_loop_of_an_untried_state_costs_nothing
 
 def test_an_untried_capability_is_not_a_choice(tmp_path):
     graph = tossed_models()
-    loaded = Loaded(prism_program(graph, "toss"), graph, tmp_path / "toss.prism")
+    loaded = Loaded(
+        prism_program(LearnedModel.fitted(graph), "toss"), graph, tmp_path / "toss.prism"
+    )
     assert loaded.choices(0b011).keys() == {"not q()"}
     assert loaded.choices(0b000).keys() == {"p()", "not q()"}
 
@@ -179,7 +196,7 @@ def test_an_untried_capability_is_not_a_choice(tmp_path):
 @pytest.mark.parametrize("vocabulary", [ODD, Vocabulary.of_atoms("pq")])
 def test_an_empty_run_is_valid(vocabulary, tmp_path):
     graph = StateGraph(vocabulary, [Intent.parse("p")] if vocabulary is not ODD else [])
-    text = prism_program(graph, "empty")
+    text = prism_program(LearnedModel.fitted(graph), "empty")
     assert "the initial state is unknown" in text
     loaded = Loaded(text, graph, tmp_path / "empty.prism")
     assert loaded.states == [0]
@@ -190,6 +207,6 @@ def test_an_empty_run_is_valid(vocabulary, tmp_path):
 
 def test_a_finished_run_of_the_board_has_all_its_pairs(tmp_path):
     found = assess(board_problem(Board(slip=0.3)), budget=Budget(executions=400))
-    loaded = Loaded(prism_program(found.graph, "board"), found.graph, tmp_path / "board.prism")
-    check_same_model(found.graph, loaded)
+    loaded = Loaded(prism_program(found.model, "board"), found.graph, tmp_path / "board.prism")
+    check_same_model(found.model, loaded)
     assert loaded.model.nr_choices == found.graph.pairs_tried

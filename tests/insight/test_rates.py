@@ -11,7 +11,7 @@ from capscope.insight.rates import achievement_rates
 from capscope.insight.repeated_requests import PATIENCE, outcomes_tried, persistences
 from capscope.journal.run_meta import InitialPosition, InitialPositions
 from capscope.logic import Intent, Vocabulary
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from capscope.report.text import rates_text
 from support.quirky_worlds import HOUSE, problem
 from support.tiny_run_data import execution_table
@@ -34,7 +34,9 @@ def rates_of(rows, initial=()):
     graph, table = asked(rows)
     each = tuple(InitialPosition(str(i), state, n) for i, (state, n) in enumerate(initial))
     initial_positions = InitialPositions(each=each)
-    return achievement_rates(graph, table, initial_positions, persistences(graph))[P]
+    return achievement_rates(
+        graph, table, initial_positions, persistences(LearnedModel.fitted(graph))
+    )[P]
 
 
 def test_a_planner_that_walks_three_steps_gets_there_though_rarely_at_once():
@@ -121,7 +123,7 @@ def naive_values(found, graph, probabilities, unknown):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_interval_is_that_of_the_sampled_probabilities_followed_by_hand(seed):
     graph, _ = asked(random_rows(random.Random(seed)))
-    found = persistences(graph)[P]
+    found = persistences(LearnedModel.fitted(graph))[P]
     weights = {state: 1 + i for i, state in enumerate(found.states)}
     means = []
     for sample in found.sampler.sampled():
@@ -147,9 +149,10 @@ def test_the_interval_is_that_of_the_sampled_probabilities_followed_by_hand(seed
 def test_the_rate_is_that_of_asking_again_and_again(seed):
     rng = random.Random(seed)
     graph, _ = asked(random_rows(rng))
-    found = persistences(graph)[P]
+    found = persistences(LearnedModel.fitted(graph))[P]
     effects = {
-        one.state: (list(one.shares), list(one.shares.values())) for one in outcomes_tried(graph, P)
+        one.state: (list(one.shares), list(one.shares.values()))
+        for one in outcomes_tried(LearnedModel.fitted(graph), P)
     }
 
     def gets_there(state):

@@ -8,6 +8,8 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.logic import Predicate, Vocabulary
 from capscope.model.lifted_rules import Consequence, LiftedLiteral
+from support.quirky_worlds import World
+from support.quirky_worlds import problem as quirky_problem
 from support.toy_worlds import WORDS, Board, Presser, Pressing, Seen, board_problem
 
 BLOCKS = Vocabulary.from_dict(
@@ -45,12 +47,36 @@ def stubborn():
     return board_problem(Board(slip=0.2), Stubborn(), SeenWithPower())
 
 
-WORLDS = {"blocksworld": 150, "couriers": 300, "tireworld": 400, "stubborn": 200}
+LOCK_ACTIONS = {
+    "turn": ("not open()", "turned()"),
+    "turn back": ("turned() & not open()", "not turned()"),
+    "pull": ("turned() & not jammed()", "open()"),
+    "push": ("open()", "not open()"),
+    "kick": ("not jammed() & not open()", "jammed()"),
+    "oil": ("jammed()", "not jammed()"),
+}
+LOCK = World("lock", [("open",), ("turned",), ("jammed",)], {}, LOCK_ACTIONS, "")
+
+
+def lock():
+    """A world without objects, and an agent that gives up now and then."""
+    return quirky_problem(LOCK, success=0.9)
+
+
+WORLDS = {
+    "blocksworld": 150,
+    "couriers": 300,
+    "tireworld": 400,
+    "minigrid-q": 150,
+    "stubborn": 200,
+    "lock": 150,
+}
 
 
 @pytest.fixture(scope="module", params=WORLDS)
 def run(request):
-    problem = stubborn() if request.param == "stubborn" else request.param
+    made = {"stubborn": stubborn, "lock": lock}
+    problem = made.get(request.param, lambda: request.param)()
     budget = Budget(executions=WORLDS[request.param])
     return assess(problem, settings=Settings(audit=0.0), budget=budget)
 
@@ -121,6 +147,18 @@ def test_what_a_rule_says_is_what_the_model_predicts(run):
         assert predicted in (meant, meant - {state}), (family.name, member)
         told[rule.consequence] += 1
     assert told
+
+
+def test_a_rule_foresees_the_tried_pairs_of_which_it_would_predict_the_same_untried(run):
+    found = Counter()
+    for family, member, state, (rule,) in pairs(run):
+        if run.graph.pair(state, run.graph.index[member]) is not None:
+            ways = run.model.predict, run.model.predict_untried
+            known, untried = (way(state, member).support.rule for way in ways)
+            found[family.name, family.rules.index(rule)] += known == untried
+    for family in run.model.families:
+        for number, rule in enumerate(family.rules):
+            assert rule.foreseen == found[family.name, number], (family.name, number)
 
 
 def test_a_spread_is_that_of_the_predictions(run):

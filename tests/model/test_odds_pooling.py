@@ -6,7 +6,7 @@ import random
 import pytest
 
 from capscope.logic import Effect
-from capscope.model.outcome_types import GRID, OddsPooling, fit_poolings
+from capscope.model.outcome_types import GRID, OddsPooling, PoolingFit, fit_poolings
 
 DONE, LOST = Effect(1, 0), Effect(2, 0)
 ODDS = {DONE: 0.7, LOST: 0.3}
@@ -62,7 +62,8 @@ def test_the_likelihood_of_draws_is_the_product_of_the_predictions_of_each(pooli
 def test_pairs_that_behave_alike_share_their_draws():
     rng = random.Random(1)
     pairs = [drawn(rng, 0.7, 3) for _ in range(300)]
-    (pooling,) = fit_poolings({0: pairs}, [ODDS]).values()
+    ((pooling, weights),) = fit_poolings({0: pairs}, [ODDS]).values()
+    assert sum(weights) == pytest.approx(1.0)
     assert pooling.strength >= 100
     assert pooling.odd_one_out <= 0.05
     assert 0.3 < pooling.odds_of({LOST: 2}, ODDS)[LOST] < 0.45
@@ -71,7 +72,8 @@ def test_pairs_that_behave_alike_share_their_draws():
 def test_pairs_that_differ_keep_to_their_own_draws():
     rng = random.Random(1)
     pairs = [drawn(rng, rng.choice([0.95, 0.45]), 20) for _ in range(100)]
-    (pooling,) = fit_poolings({0: pairs}, [ODDS]).values()
+    ((pooling, weights),) = fit_poolings({0: pairs}, [ODDS]).values()
+    assert sum(weights) == pytest.approx(1.0)
     assert pooling.strength == 10
     assert pooling.odds_of({DONE: 20}, ODDS)[DONE] > 0.88
 
@@ -80,9 +82,29 @@ def test_a_type_with_few_draws_is_pooled_as_most_types_of_the_agent_are():
     rng = random.Random(1)
     pairs = {t: [drawn(rng, 0.7, 3) for _ in range(300)] for t in range(5)}
     fitted = fit_poolings({**pairs, 5: [{DONE: 1}, {LOST: 1}]}, [ODDS] * 6)
-    assert fitted[5].strength >= 100
-    assert fit_poolings({0: [{DONE: 1}, {LOST: 1}]}, [ODDS])[0] == GRID[0]
+    assert fitted[5].best.strength >= 100
+    assert fit_poolings({0: [{DONE: 1}, {LOST: 1}]}, [ODDS])[0].best == GRID[0]
 
 
 def test_a_type_with_one_outcome_needs_no_pooling():
     assert fit_poolings({0: [{DONE: 4}]}, [{DONE: 1.0}]) == {}
+
+
+@pytest.mark.parametrize("pooling", GRID)
+def test_evidence_is_worth_more_the_more_alike_pairs_are_and_at_most_what_was_drawn(pooling):
+    one = tuple(float(other == pooling) for other in GRID)
+    fit, counts = PoolingFit(pooling, one), {DONE: 7, LOST: 3}
+    assert 9.9 <= fit.worth(counts, ODDS, 10, 10) <= 10
+    assert 10 < fit.worth(counts, ODDS, 400, 400) <= 400
+    assert fit.worth(counts, ODDS, 400, 15) <= 15
+    # An outlier is known from its own draws only.
+    assert fit.worth({LOST: 20}, {DONE: 0.99, LOST: 0.01}, 400, 400) == pytest.approx(20, abs=1)
+    assert fit.worth({DONE: 2}, {DONE: 1.0}, 50, 9) == 9
+
+
+def test_what_is_not_known_of_the_strength_makes_evidence_worth_less():
+    counts, unsure = {DONE: 10}, tuple(1 / len(GRID) for _ in GRID)
+    best = GRID[-1]
+    sure = tuple(float(pooling == best) for pooling in GRID)
+    worth = [PoolingFit(best, own).worth(counts, ODDS, 400, 400) for own in (unsure, sure)]
+    assert worth[0] < worth[1] / 2

@@ -206,7 +206,7 @@ def odds_by_state(rng, dirty, draws=40):
         shown.append((number, state, {CLEAN: draws - hits, DIRTY: hits}))
     types.estimate_odds({number: sum((Counter(counts) for *_, counts in shown), Counter())})
     odds_in = conditional_odds(types, shown, len(WET.atoms))
-    return [odds_in(number, state)[DIRTY] for state in range(8)]
+    return [odds_in(number, state).odds[DIRTY] for state in range(8)]
 
 
 def test_probabilities_that_depend_on_an_atom_are_told_apart():

@@ -3,8 +3,9 @@
 import random
 from collections import Counter
 
+from capscope.insight.tried_rules import tried_rules
 from capscope.logic import Effect, Intent, Vocabulary
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 
 FEATURES = 10
 WORDS = Vocabulary.of_atoms([*(f"x{i}" for i in range(FEATURES)), "done", "broken", "lost"])
@@ -55,8 +56,12 @@ class ChanceWorld:
         return graph
 
     @property
+    def model(self):
+        return LearnedModel.fitted(self.graph)
+
+    @property
     def rules(self):
-        return self.graph.rules(ASKED)
+        return tried_rules(self.model, ASKED)
 
 
 def succeeds(probability):

@@ -4,7 +4,6 @@ Probabilities are fractions, so that comparisons are exact.
 """
 
 import itertools
-from collections import Counter
 from fractions import Fraction
 
 from capscope.insight.planning.mdp import Mdp, MdpChoice
@@ -14,7 +13,7 @@ def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0, doubt=0.0):
     """Make a choice; `ways` are (count, successor)."""
     counts, successors = zip(*ways, strict=True)
     number = capability if rule is None else rule
-    return MdpChoice(capability, number, counts, successors, draws_here, fulfilled, doubt)
+    return MdpChoice(capability, number, counts, successors, draws_here, 0, fulfilled, doubt)
 
 
 def mdp(*choices):
@@ -22,18 +21,16 @@ def mdp(*choices):
     return Mdp(tuple(range(len(choices))), tuple(map(tuple, choices)))
 
 
-def tried_process(graph):
-    """Return the process of a graph: for each tried pair, look up the rule that has its state."""
-    found = {}
+def tried_process(model):
+    """Return the process of a model: for each tried pair, ask what it predicts."""
+    graph, found = model.graph, {}
     for state in graph.nodes:
         for capability, intent in enumerate(graph.capabilities):
             pair = graph.pair(state, capability)
             if pair is None or all(effect.apply(state) == state for effect in pair.counts):
                 continue
-            (rule,) = (rule for rule in graph.rules(intent) if state in rule.states)
-            ends = Counter()
-            for outcome in rule.outcomes:
-                ends[outcome.effect.apply(state)] += outcome.count
+            ends = {s: Fraction(p) for s, p in model.predict(state, intent).items() if p > 0}
+            ends[max(ends, key=ends.get)] += 1 - sum(ends.values())  # apart from rounding
             found.setdefault(state, {})[capability] = ends
     states = sorted(
         {*graph.nodes, *(s for here in found.values() for e in here.values() for s in e)}

@@ -1,8 +1,7 @@
 """The extreme models written out as rules with symbolic conditions, to check the theorems on."""
 
 from capscope.logic import Effect
-from capscope.model import Outcome
-from capscope_experiments.baselines.qace.compilation import extreme_rules
+from capscope_experiments.baselines.qace.compilation import Outcome, extreme_rules
 
 
 class RuleModel:
@@ -44,8 +43,8 @@ def written_out(graph, space, *, optimistic):
     return RuleModel(written)
 
 
-def predicted_by_rules(graph, state, intent):
-    """Return what the fitted rules say about a pair; empty if it was never tried."""
-    own = [rule for rule in graph.rules(intent) if state in rule.states]
-    assert len(own) == (graph.pair(state, graph.index[intent]) is not None)
-    return {o.effect.apply(state): o.probability for rule in own for o in rule.outcomes}
+def predicted_if_tried(model, state, intent):
+    """Return what a model predicts of a tried pair; empty if it was never tried."""
+    if model.graph.pair(state, model.graph.index[intent]) is None:
+        return {}
+    return {after: p for after, p in model.predict(state, intent).items() if p > 1e-12}

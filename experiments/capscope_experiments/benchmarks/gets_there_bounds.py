@@ -17,7 +17,7 @@ from typing import NamedTuple
 from capscope.insight.repeated_requests import PATIENCE, persistences
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, State, Vocabulary
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from capscope_experiments.table import markdown_table
 
 STATES = 8
@@ -117,9 +117,10 @@ def intervals(
     graph = StateGraph(words, [Intent.parse(name) for name in names])
     graph.update(seen)
     everywhere = dict.fromkeys(range(STATES), 1)
+    solved_chains = persistences(LearnedModel.fitted(graph)).values()
     return [
         Interval(*solved.interval(everywhere), true_rate(one, goal))
-        for solved, one, goal in zip(persistences(graph).values(), chains, goals, strict=True)
+        for solved, one, goal in zip(solved_chains, chains, goals, strict=True)
     ]
 
 

@@ -68,7 +68,7 @@ def _ppddl(run: Run, goal: str | None = None, ground: bool = False) -> Content:
 
     wanted = None if goal is None else Intent.parse(goal)
     if ground:
-        return ppddl_files(run.graph, run.problem, wanted)
+        return ppddl_files(run.model, run.problem, wanted)
     return lifted_files(run.model, run.problem, wanted)
 
 
@@ -83,7 +83,7 @@ def _pddl(run: Run, goal: str | None = None) -> Content:
 def _prism(run: Run) -> str:
     from capscope.export.prism import prism_program
 
-    return prism_program(run.graph, run.problem)
+    return prism_program(run.model, run.problem)
 
 
 def _csv(run: Run) -> Content:
@@ -107,7 +107,7 @@ def _inspect(run: Run) -> str:
 def _dot(run: Run, limit: int = _MOST_STATES, loops: bool = False) -> str:
     from capscope.export.dot import dot_graph
 
-    return dot_graph(run.graph, run.problem, limit, loops=loops)
+    return dot_graph(run.model, run.problem, limit, loops=loops)
 
 
 _GOAL = ExportOption("goal", str, None, "the goal of the problem, like 'on(a,b)'")

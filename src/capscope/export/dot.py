@@ -1,6 +1,7 @@
 """The states seen, as a graph for Graphviz.
 
-A complete drawing would be unreadable. So there is one arrow between two states, as thick as its
+An arrow is a transition that was seen, with the probability that the model gives it. A complete
+drawing would be unreadable. So there is one arrow between two states, as thick as its
 likeliest capability is likely, labeled with the likeliest few; loops are omitted unless requested;
 and of many states only the most visited are drawn. The title says what is omitted, and the tooltips
 of the SVG show everything about a state or an arrow.
@@ -9,7 +10,7 @@ of the SVG show everything about a state or an arrow.
 from collections.abc import Iterator, Sequence
 
 from capscope.logic import State
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from capscope.model.state_graph import StateNode
 from capscope.sanitize import dot_string
 from capscope.wording import first_few
@@ -21,11 +22,12 @@ Arrow = tuple[State, State, list[tuple[float, str]]]
 """Source, target, and the capabilities that lead there with probabilities, likeliest first."""
 
 
-def dot_graph(graph: StateGraph, problem: str, limit: int = 100, *, loops: bool = False) -> str:
+def dot_graph(model: LearnedModel, problem: str, limit: int = 100, *, loops: bool = False) -> str:
     """Draw the most visited states and the arrows between them, with loops if requested."""
+    graph = model.graph
     drawn = _most_visited(graph, limit)
     numbers = {state: i for i, state in enumerate(graph.nodes)}
-    arrows = [arrow for arrow in _arrows(graph) if loops or arrow[0] != arrow[1]]
+    arrows = [arrow for arrow in _arrows(model) if loops or arrow[0] != arrow[1]]
     inside = [arrow for arrow in arrows if arrow[0] in drawn and arrow[1] in drawn]
     always = graph.always
     lines = [
@@ -48,13 +50,15 @@ def _most_visited(graph: StateGraph, limit: int) -> dict[State, None]:
     return dict.fromkeys(node.state for node in nodes[:limit])
 
 
-def _arrows(graph: StateGraph) -> Iterator[Arrow]:
+def _arrows(model: LearnedModel) -> Iterator[Arrow]:
+    graph = model.graph
     for node in graph.nodes.values():
         paths: dict[State, list[tuple[float, str]]] = {}
         for intent, pair in zip(graph.capabilities, node.pairs, strict=True):
             if pair is not None:
-                shares = pair.group.probabilities()
-                for after, share in zip(pair.successors, shares, strict=True):
+                predicted = model.predict(node.state, intent)
+                for after in pair.successors:
+                    share = predicted.share([after.state])
                     paths.setdefault(after.state, []).append((share, str(intent)))
         for target, found in paths.items():
             yield node.state, target, sorted(found, key=lambda path: (-path[0], path[1]))

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from capscope.errors import CapscopeError
-from capscope.export.ppddl import NO_ACTIONS, Names, decimal_shares, identifiers_of, problem_text
-from capscope.export.rules import name_lines
+from capscope.export.ppddl import NO_ACTIONS, Names, identifiers_of, problem_text
+from capscope.export.rules import decimal_shares, name_lines
 from capscope.insight.rule_wording import IDLES, PURSUES, used_behaviors
 from capscope.logic import Intent, Vocabulary
 from capscope.logic.vocabulary import TYPE_ROOT

@@ -1,12 +1,10 @@
-"""What was seen as a ground PPDDL domain and problem; `lifted_ppddl` has the lifted rules.
+"""The tried pairs of the learned model as a ground PPDDL domain and problem.
 
-An action is one rule of one capability, since many planners do not support conditional
-probabilistic effects. The rules of a capability exclude each other in the observed states, so at
-most one action of a capability is applicable in each of them; if none is, its outcome is unknown.
-Actions are ground, so all objects are constants of the domain.
-
-PPDDL has no fractions. A probability has twelve decimals, rounded down, and the most frequent
-outcome gets the remainder, so that the decimals of an action sum to exactly one.
+`lifted_ppddl` has the rules. Here, an action is for the states in which a request has the same
+outcomes with the same probabilities, since many planners do not support conditional probabilistic
+effects. The actions of a request exclude each other in the observed states, so at most one is
+applicable in each of them; if none is, the outcome is unknown. Actions are ground, so all objects
+are constants of the domain.
 """
 
 from __future__ import annotations
@@ -16,18 +14,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capscope.export.rules import (
-    ConditionedRules,
-    identifiers,
-    model_states,
-    name_lines,
-    with_observed_conditions,
-)
+from capscope.export.rules import GroundModel, GroundRule, identifiers, name_lines
 from capscope.logic import Intent, Literal, Vocabulary
 from capscope.logic.vocabulary import TYPE_ROOT
-from capscope.model import Rule, StateGraph
+from capscope.model import LearnedModel, StateGraph
 
-DECIMALS = 12
 identifiers_of = partial(
     identifiers,
     "-_",
@@ -45,14 +36,11 @@ NO_ACTIONS = (
 
 
 def ppddl_files(
-    graph: StateGraph,
-    problem: str,
-    goal: Intent | None = None,
+    model: LearnedModel, problem: str, goal: Intent | None = None
 ) -> dict[str, str | bytes]:
-    """Return the learned rules as a domain, and the initial state of the run as a problem."""
+    """Return the tried pairs as a domain, and the initial state of the run as a problem."""
+    graph, rules = model.graph, GroundModel.of(model).rules
     names = Names.of(graph, problem)
-    states = model_states(graph)
-    rules = {i: with_observed_conditions(graph, i, states) for i in graph.capabilities}
     if goal is not None:
         goal.test(graph.vocabulary)  # raises for an unknown atom
     actions = [line for intent in rules for line in _actions(intent, rules[intent], graph, names)]
@@ -156,7 +144,7 @@ def _rank(kind: str, vocabulary: Vocabulary) -> tuple[int, str]:
 
 def _heading(names: Names, problem: str) -> Iterator[str]:
     yield f"; What the agent of {json.dumps(problem)} does, as far as it was observed."
-    yield "; An action is one rule of a capability: it requests the intent named above it."
+    yield "; An action requests the intent named above it, where its outcomes are the same."
     yield "; Conditions are exact for the observed states and all states that an action leads to."
     yield "; If no action of a capability is applicable, its outcome is unknown."
     kinds = {"type": names.types, "object": names.objects, "predicate": names.predicates}
@@ -167,33 +155,33 @@ def _heading(names: Names, problem: str) -> Iterator[str]:
 
 
 def _requirements(
-    vocabulary: Vocabulary, rules: Mapping[Intent, ConditionedRules], goal: Intent | None
+    vocabulary: Vocabulary, rules: Mapping[Intent, Sequence[GroundRule]], goal: Intent | None
 ) -> Iterator[str]:
     """List only what is used: fewer requirements are supported by more tools."""
-    used = [pair for pairs in rules.values() for pair in pairs]
+    used = [rule for own in rules.values() for rule in own]
     wanted = goal.mentioned if goal else ()
-    literals = [literal for _, when in used for term in when for literal in term]
+    literals = [literal for rule in used for term in rule.when for literal in term]
     yield ":strips"
     if vocabulary.objects or any(predicate.types for predicate in vocabulary.predicates):
         yield ":typing"
     if any(not literal.positive for literal in (*literals, *wanted)):
         yield ":negative-preconditions"
-    if any(len(when) > 1 for _, when in used) or (goal and len(goal.alternatives) > 1):
+    if any(len(rule.when) > 1 for rule in used) or (goal and len(goal.alternatives) > 1):
         yield ":disjunctive-preconditions"
-    if any(len(rule.outcomes) > 1 for rule, _ in used):
+    if any(len(rule.outcomes) > 1 for rule in used):
         yield ":probabilistic-effects"
 
 
 def _actions(
-    intent: Intent, rules: ConditionedRules, graph: StateGraph, names: Names
+    intent: Intent, rules: Sequence[GroundRule], graph: StateGraph, names: Names
 ) -> Iterator[str]:
-    for number, (rule, when) in enumerate(rules, 1):
+    for number, rule in enumerate(rules, 1):
         yield ""
         yield f"  ; {json.dumps(str(intent))}, rule {number}"
         yield f"  ; states: {len(rule.states)}, executions: {rule.executions}"
         yield f"  (:action {names.capabilities[str(intent)]}--{number}"
         yield "    :parameters ()"
-        yield f"    :precondition {_joined('or', [names.conjunction(term) for term in when])}"
+        yield f"    :precondition {_joined('or', [names.conjunction(term) for term in rule.when])}"
         yield f"    :effect {_effect(rule, graph.vocabulary, names)})"
 
 
@@ -201,25 +189,12 @@ def _joined(operator: str, parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else "\n      ".join([f"({operator}", *parts]) + ")"
 
 
-def _effect(rule: Rule, vocabulary: Vocabulary, names: Names) -> str:
-    effects = [names.conjunction(outcome.effect.literals(vocabulary)) for outcome in rule.outcomes]
+def _effect(rule: GroundRule, vocabulary: Vocabulary, names: Names) -> str:
+    effects = [names.conjunction(effect.literals(vocabulary)) for effect, _ in rule.outcomes]
     if len(effects) > 1:
-        shares = decimal_shares([outcome.count for outcome in rule.outcomes])
+        shares = [share for _, share in rule.outcomes]
         effects = [" ".join(pair) for pair in zip(shares, effects, strict=True)]
     return _joined("probabilistic", effects)
-
-
-def decimal_shares(counts: Sequence[int]) -> list[str]:
-    """Return counts as decimal shares that sum to exactly one; the first gets the remainder.
-
-    >>> decimal_shares([2, 1])
-    ['0.666666666667', '0.333333333333']
-    """
-    whole = 10**DECIMALS
-    parts = [count * whole // sum(counts) for count in counts]
-    parts[0] += whole - sum(parts)
-    digits = (f"{part // whole}.{part % whole:0{DECIMALS}d}" for part in parts)
-    return [text.rstrip("0").rstrip(".") for text in digits]
 
 
 def problem_text(

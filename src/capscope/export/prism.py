@@ -1,11 +1,12 @@
 """The learned model in the PRISM language: an MDP for PRISM and Storm.
 
 Each atom that was seen both true and false is a Boolean variable, so that a property reads like
-`Pmax=? [F on_a_b & !clear_c]`, and a rule is one command. The MDP starts in the initial state of
-the run and covers the observed states, and those to which a rule leads from a state that has not
-shown this outcome yet. A capability that was never tried in a state is not available there.
+`Pmax=? [F on_a_b & !clear_c]`. A command is for all states in which a request has the same
+probabilities. The MDP starts in the initial state of
+the run and covers the observed states, and those to which a request may lead from a state that has
+not shown this outcome yet. A capability that was never tried in a state is not available there.
 
-Probabilities are fractions of counts such as `7/25`, exact in an exact engine. A state in which
+Probabilities are those that the model predicts, as decimals that sum to one. A state in which
 nothing was tried has an unnamed loop without cost (a model checker would add one, or refuse) and
 the label `untried`.
 """
@@ -15,15 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 
-from capscope.export.rules import (
-    ConditionedRules,
-    condition_among,
-    identifiers,
-    model_states,
-    with_observed_conditions,
-)
+from capscope.export.rules import GroundModel, GroundRule, condition_among, identifiers
 from capscope.logic import Condition, Intent, State
-from capscope.model import Rule, StateGraph
+from capscope.model import LearnedModel, StateGraph
 
 _identifiers = partial(
     identifiers,
@@ -38,13 +33,14 @@ _identifiers = partial(
 Names = Mapping[str, str]
 
 
-def prism_program(graph: StateGraph, problem: str) -> str:
-    """Return the learned rules as a program of one module."""
+def prism_program(model: LearnedModel, problem: str) -> str:
+    """Return the tried pairs of a model as a program of one module."""
+    ground, graph = GroundModel.of(model), model.graph
     variables = _identifiers(str(atom) for atom in graph.vocabulary.atoms)
     # An action with the name of a variable would confuse readers.
     asked = _identifiers((f"ask {intent}" for intent in graph.capabilities), variables.values())
     actions = {intent: asked[f"ask {intent}"] for intent in graph.capabilities}
-    states, first = model_states(graph), graph.first_state
+    states, first = ground.states, graph.first_state
     varying = reduce(or_, (state ^ (first or 0) for state in graph.nodes), 0)
     untried = _untried(graph, states)
     lines = [
@@ -61,8 +57,7 @@ def prism_program(graph: StateGraph, problem: str) -> str:
         *([] if varying else ["  unchanging : bool init true;"]),
     ]
     for intent, action in actions.items():
-        rules = with_observed_conditions(graph, intent, states)
-        lines += _commands(graph, intent, rules, action, variables)
+        lines += _commands(graph, intent, ground.rules[intent], action, variables)
     if untried:
         lines += ["", "  // Nothing was tried here; some tools need the loop."]
         lines.append(f"  [] {_guard(untried, variables)} -> true;")
@@ -70,7 +65,7 @@ def prism_program(graph: StateGraph, problem: str) -> str:
     names = [variables[str(atom)] for atom in graph.vocabulary.holding(varying)]
     lines += [f'label "{name}" = {name};' for name in names]
     lines += [f'label "untried" = {_guard(untried, variables) if untried else "false"};', ""]
-    tried = [action for intent, action in actions.items() if graph.rules(intent)]
+    tried = [action for intent, action in actions.items() if ground.rules[intent]]
     rewards = [f"  [{action}] true : 1;" for action in tried] or ["  true : 0;"]
     lines += ['rewards "executions"', *rewards, "endrewards"]
     return "\n".join(lines) + "\n"
@@ -86,13 +81,13 @@ def _declared(graph: StateGraph, variables: Names, bits: int, form: str) -> Iter
 
 
 def _commands(
-    graph: StateGraph, intent: Intent, rules: ConditionedRules, action: str, variables: Names
+    graph: StateGraph, intent: Intent, rules: Sequence[GroundRule], action: str, variables: Names
 ) -> Iterator[str]:
     if rules:
         yield ""
         yield f"  // {action} asks for {json.dumps(str(intent))}"
-    for rule, when in rules:
-        yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, graph, variables)};"
+    for rule in rules:
+        yield f"  [{action}] {_guard(rule.when, variables)} -> {_updates(rule, graph, variables)};"
 
 
 def _guard(terms: Condition, variables: Names) -> str:
@@ -105,19 +100,18 @@ def _guard(terms: Condition, variables: Names) -> str:
     return " | ".join(f"({term})" for term in written)
 
 
-def _updates(rule: Rule, graph: StateGraph, variables: Names) -> str:
+def _updates(rule: GroundRule, graph: StateGraph, variables: Names) -> str:
     updates = [
         " & ".join(
             f"({variables[str(literal.atom)]}'={'true' if literal.positive else 'false'})"
-            for literal in outcome.effect.literals(graph.vocabulary)
+            for literal in effect.literals(graph.vocabulary)
         )
         or "true"
-        for outcome in rule.outcomes
+        for effect, _ in rule.outcomes
     ]
     if len(updates) == 1:
         return updates[0]
-    counts = (outcome.count for outcome in rule.outcomes)
-    shares = (f"{count}/{rule.executions} : " for count in counts)
+    shares = (f"{share} : " for _, share in rule.outcomes)
     return " + ".join(map("".join, zip(shares, updates, strict=True)))
 
 

@@ -1,4 +1,7 @@
-"""What was seen, as planners and model checkers need it: conditions and identifiers.
+"""Tried pairs as planners and model checkers need them: probabilities, conditions, identifiers.
+
+**Probabilities** are those that the model predicts for each pair, as decimals that sum to one. The
+states in which they are the same are one rule.
 
 **Conditions.** Written out, the states of a rule are a disjunction with one conjunction of all
 atoms per state: a hundred megabytes for 576 states and 116 capabilities. A much shorter condition
@@ -12,36 +15,92 @@ numbered if needed. An export lists the names that changed, as JSON strings that
 a comment.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
 
-from capscope.logic import Condition, Intent, State, Vocabulary
+from capscope.insight.tried_rules import predictions
+from capscope.logic import Condition, Effect, Intent, State, Vocabulary
 from capscope.logic.shortest_condition import shortest_condition
-from capscope.model import Rule, StateGraph
+from capscope.model import LearnedModel, LearnedPrediction, StateGraph
 
-ConditionedRules = Sequence[tuple[Rule, Condition]]
-"""Rules, each with its condition as a disjunction of terms."""
-
-
-def with_observed_conditions(
-    graph: StateGraph, intent: Intent, states: Sequence[State]
-) -> ConditionedRules:
-    """Return the rules with conditions that are exact among the states of `model_states`."""
-    rules = graph.rules(intent)
-    return [(rule, condition_among(rule.states, states, graph.vocabulary)) for rule in rules]
+DECIMALS = 12
+_ROUNDING = 0.01
+"""Of a last decimal; a weight of 0.3 is no 0.299999999999."""
 
 
-def model_states(graph: StateGraph) -> list[State]:
-    """Return the observed states, then those to which a rule leads and that were not observed."""
-    states = dict.fromkeys(graph.nodes)
-    for intent in graph.capabilities:
-        for rule in graph.rules(intent):
-            # With a single outcome, each state has shown it.
-            for outcome in rule.outcomes if len(rule.outcomes) > 1 else ():
-                states.update(dict.fromkeys(map(outcome.effect.apply, rule.states)))
-    return list(states)
+@dataclass(frozen=True)
+class GroundRule:
+    """States in which the model predicts the same outcomes of a capability."""
+
+    states: tuple[State, ...]
+    outcomes: tuple[tuple[Effect, str], ...]
+    """Each effect with its probability, a decimal; the most probable one first."""
+    executions: int
+    when: Condition
+
+
+@dataclass(frozen=True)
+class GroundModel:
+    """The tried pairs of a learned model, by capability."""
+
+    graph: StateGraph
+    rules: Mapping[Intent, Sequence[GroundRule]]
+    states: Sequence[State]
+    """The observed states, then those to which a rule leads and that were not observed."""
+
+    @classmethod
+    def of(cls, model: LearnedModel) -> GroundModel:
+        """Write down what a model predicts for each pair that was tried."""
+        graph, alike = model.graph, dict[Intent, _Alike]()
+        states = dict.fromkeys(graph.nodes)
+        for intent in graph.capabilities:
+            own = alike[intent] = _Alike()
+            for state, pair, predicted in predictions(model, intent):
+                outcomes = _outcomes(state, predicted)
+                own.setdefault(outcomes, {})[state] = pair.total
+                states.update(dict.fromkeys(effect.apply(state) for effect, _ in outcomes))
+        every = list(states)
+        rules = {intent: _rules(own, every, graph.vocabulary) for intent, own in alike.items()}
+        return cls(graph, rules, every)
+
+
+_Alike = dict[tuple[tuple[Effect, str], ...], dict[State, int]]
+"""For each distribution, the states that have it, with their executions."""
+
+
+def _outcomes(state: State, predicted: LearnedPrediction) -> tuple[tuple[Effect, str], ...]:
+    shares = {Effect.between(state, after): p for after, p in predicted.items()}
+    ordered = sorted(shares, key=lambda effect: (-round(shares[effect], DECIMALS), effect))
+    decimals = decimal_shares([shares[effect] for effect in ordered])
+    return tuple(one for one in zip(ordered, decimals, strict=True) if one[1] != "0")
+
+
+def _rules(alike: _Alike, states: Sequence[State], vocabulary: Vocabulary) -> list[GroundRule]:
+    found = [
+        GroundRule(
+            tuple(own), outcomes, sum(own.values()), condition_among(list(own), states, vocabulary)
+        )
+        for outcomes, own in alike.items()
+    ]
+    return sorted(found, key=lambda rule: (-rule.executions, rule.states))
+
+
+def decimal_shares(weights: Sequence[float]) -> list[str]:
+    """Return weights as decimal shares that sum to exactly one; the first gets the remainder.
+
+    >>> decimal_shares([2, 1])
+    ['0.666666666667', '0.333333333333']
+    """
+    whole, total = 10**DECIMALS, sum(weights)
+    parts = [int(weight / total * whole + _ROUNDING) for weight in weights]
+    parts[0] += whole - sum(parts)
+    digits = (f"{part // whole}.{part % whole:0{DECIMALS}d}" for part in parts)
+    return [text.rstrip("0").rstrip(".") for text in digits]
 
 
 def condition_among(

@@ -2,9 +2,10 @@
 
 Where an execution ends with the first change, one execution of a planner that always arrives is
 one step of its path. The probability that the intent holds in the end follows from the outcomes of
-the capability alone: they are the transitions of a Markov chain over the states in which it was
-tried. The requests end when the intent holds, or when three executions in a row changed nothing;
-without that, every agent with a positive probability of success would arrive.
+the capability alone, as the model predicts them: they are the transitions of a Markov chain over
+the states in which it was tried. The requests end when the intent holds, or when three executions
+in a row changed nothing; without that, every agent with a positive probability of success would
+arrive.
 
 A chain often leads into states in which the capability was never tried. If the model infers what
 happens there, its predictions continue the chain. Where it infers nothing, the end of the path is
@@ -13,16 +14,17 @@ open: a mean over states leaves such paths out, and if they are the majority the
 the states, as in all worlds in which few pairs are tried. Weighting inferences by their doubt did
 not improve the rates, and estimating doubts takes several times as long as the model.
 
-**The interval.** Solving the chain by its frequencies alone would treat a state drawn once as
+**The interval.** Solving the chain by its probabilities alone would treat a state drawn once as
 known, and with an interval for each state, all would be at their worst at once. So the
 probabilities of all pairs are sampled together, from what all draws of the run say about how often
 a pair repeats what it did (`stats/repetition.py`), and the chain is solved for each sample: once
 with failure for whatever was never seen, untried states included, and once with success. Inferences
 do not count.
 
-States are put into a rule because of what they showed, so its draws do not tell whether they would
-show it again. Hence each pair has probabilities of its own. Outcomes are grouped by capability and
-by whether anything changed: an agent that slips does nothing once and something the next time.
+Pairs are put into an outcome type because of what they showed, so its draws do not tell whether
+they would show it again. Hence each pair has probabilities of its own. Outcomes are grouped by
+capability and by whether anything changed: an agent that slips does nothing once and something the
+next time.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ from functools import cached_property
 
 import numpy as np
 
+from capscope.insight.tried_rules import predictions
 from capscope.logic import Effect, Intent, State, StateTest
-from capscope.model import LearnedModel, StateGraph
+from capscope.model import LearnedModel
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Mask
 from capscope.stats.repetition import (
@@ -65,47 +68,46 @@ class StateOutcomes:
 
     state: State
     shares: Mapping[Effect, float]
-    """How often each effect is expected."""
+    """How probable each effect is, by the model."""
     counts: Mapping[Effect, int] = field(default_factory=dict)
     """How often each effect was drawn; none if it was never tried."""
 
 
-def outcomes_tried(graph: StateGraph, intent: Intent) -> list[StateOutcomes]:
+def outcomes_tried(model: LearnedModel, intent: Intent) -> list[StateOutcomes]:
     """Return what happens in each state in which the intent did not hold and was asked for."""
-    capability, holds = graph.index[intent], intent.test(graph.vocabulary)
-    found: list[StateOutcomes] = []
-    for rule in graph.rules(intent):
-        known: dict[frozenset[tuple[Effect, int]], Mapping[Effect, float]] = {}
-        for state in rule.states:
-            pair = graph.pair(state, capability)
-            if pair is not None and not holds(state):
-                key = frozenset(pair.counts.items())
-                if key not in known:
-                    known[key] = rule.distribution(pair.counts)
-                found.append(StateOutcomes(state, known[key], pair.counts))
-    return found
+    holds = intent.test(model.graph.vocabulary)
+    return [
+        StateOutcomes(state, _shares(state, predicted), pair.counts)
+        for state, pair, predicted in predictions(model, intent)
+        if not holds(state)
+    ]
+
+
+def _shares(state: State, predicted: Mapping[State, float]) -> dict[Effect, float]:
+    return {Effect.between(state, end): p for end, p in predicted.items()}
 
 
 def persistences(
-    graph: StateGraph, inference: LearnedModel | None = None, seed: int = 0
+    model: LearnedModel, seed: int = 0, *, inferring: bool = False
 ) -> dict[Intent, Persistence]:
     """Solve the chain of asking for one intent until it holds, for each capability.
 
     Args:
-        graph: What was tried.
-        inference: Continues the chains where nothing was tried.
+        model: What is known of pairs.
         seed: For the intervals.
+        inferring: Whether what it infers continues the chains where nothing was tried.
 
     Returns:
         The solved chains.
     """
-    tried = {intent: outcomes_tried(graph, intent) for intent in graph.capabilities}
+    words = model.graph.vocabulary
+    tried = {intent: outcomes_tried(model, intent) for intent in model.graph.capabilities}
     rows = {intent: list(own) for intent, own in tried.items()}
-    if inference is not None:
-        _continue(rows, graph, inference)
+    if inferring:
+        _continue(rows, model)
     samplers = _samplers(list(tried.values()), seed)
     return {
-        intent: Persistence(rows[intent], intent.test(graph.vocabulary), *sampler)
+        intent: Persistence(rows[intent], intent.test(words), *sampler)
         for intent, sampler in zip(tried, samplers, strict=True)
     }
 
@@ -138,9 +140,7 @@ def _samplers(
     ]
 
 
-def _continue(
-    rows: Mapping[Intent, list[StateOutcomes]], graph: StateGraph, inference: LearnedModel
-) -> None:
+def _continue(rows: Mapping[Intent, list[StateOutcomes]], model: LearnedModel) -> None:
     """Add what is inferred about the untried states that the chains lead into, level by level.
 
     It says nothing about the bounds: all that is certain is left to what was never seen.
@@ -149,14 +149,17 @@ def _continue(
     newest, left = rows, MOST_INFERRED
     while any(newest.values()):
         ahead = {
-            intent: _untried_after(newest[intent], known, intent.test(graph.vocabulary))
+            intent: _untried_after(newest[intent], known, intent.test(model.graph.vocabulary))
             for intent, known in met.items()
         }
         # States that are new to the model take long one at a time.
-        inference.anticipate(state for states in ahead.values() for state in states)
+        model.anticipate(state for states in ahead.values() for state in states)
         newest = {}
         for intent, states in ahead.items():
-            newest[intent] = [_inferred(state, intent, inference) for state in states[:left]]
+            newest[intent] = [
+                StateOutcomes(state, _shares(state, model.predict(state, intent)))
+                for state in states[:left]
+            ]
             left -= len(newest[intent])
             rows[intent].extend(newest[intent])
 
@@ -171,11 +174,6 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
                 met.add(after)
                 found.append(after)
     return found
-
-
-def _inferred(state: State, intent: Intent, inference: LearnedModel) -> StateOutcomes:
-    predicted = inference.predict(state, intent)
-    return StateOutcomes(state, {Effect.between(state, end): p for end, p in predicted.items()})
 
 
 class Persistence:
@@ -213,21 +211,21 @@ class Persistence:
 
     @cached_property
     def share(self) -> Floats:
-        """By the frequencies and, in untried states, by the inferences; open is failure."""
-        return self._by_frequencies(self._share, success=1.0)
+        """By the model's probabilities, in untried states by the inferences; open is failure."""
+        return self._by_shares(self._share, success=1.0)
 
     @cached_property
     def open(self) -> Floats:
         """The probability that the path leads to where nothing is known or inferred."""
-        return self._by_frequencies(self._share, unknown=1.0)
+        return self._by_shares(self._share, unknown=1.0)
 
     @cached_property
     def measured(self) -> Floats:
-        """By the frequencies alone; an untried state counts as failure."""
+        """By the probabilities of tried pairs alone; an untried state counts as failure."""
         tried = self._source < len(self.states)
-        return self._by_frequencies(self._share * tried, success=1.0)
+        return self._by_shares(self._share * tried, success=1.0)
 
-    def _by_frequencies(self, shares: Floats, **worth: float) -> Floats:
+    def _by_shares(self, shares: Floats, **worth: float) -> Floats:
         values: Floats = self._solved(shares[None, :], **worth)[0]
         return values
 

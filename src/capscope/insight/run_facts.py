@@ -301,7 +301,7 @@ class RunFacts:
     def persistences(self) -> Mapping[Intent, Persistence]:
         """For each state tried, how probable it is that an intent holds in the end if asked for."""
         begin_phase("following repeated requests")
-        return persistences(self.graph, self.model if self.infers else None)
+        return persistences(self.model, inferring=self.infers)
 
     @property
     def claim_withheld(self) -> str | None:

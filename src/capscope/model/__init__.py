@@ -3,7 +3,6 @@
 from capscope.model.doubt import LearnedPrediction, Provenance, Support
 from capscope.model.extreme_models import CapabilityModel, ExtremeModels, Prediction
 from capscope.model.learned_model import LearnedModel, ModelCoverage
-from capscope.model.rules import Outcome, Rule
 from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGraph, StateNode
 
 __all__ = [
@@ -13,12 +12,10 @@ __all__ = [
     "LearnedModel",
     "LearnedPrediction",
     "ModelCoverage",
-    "Outcome",
     "OutcomeGroup",
     "PairStats",
     "Prediction",
     "Provenance",
-    "Rule",
     "StateGraph",
     "StateNode",
     "Support",

@@ -39,6 +39,7 @@ from capscope.model.outcome_types import NO_CHANGE
 from capscope.model.state_graph import StateGraph
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers
+from capscope.stats.beta import credible_interval
 
 
 class Provenance(StrEnum):
@@ -58,6 +59,10 @@ class Support(NamedTuple):
     """The executions that showed this type, or types of its kind if none did, of any pair."""
     own_draws: int
     """Those of the pair itself."""
+    worth: float
+    """How many executions of the pair alone would say as much about its probabilities."""
+    leaf: int = 0
+    """Which of the conditions holds that the probabilities of the type depend on."""
 
 
 class LearnedPrediction(dict[State, float]):
@@ -83,10 +88,21 @@ class LearnedPrediction(dict[State, float]):
         """The probability that the next execution ends in none of the predicted states."""
         return self._doubt()
 
+    def share(self, ends: Iterable[State]) -> float:
+        """Return the probability of ending in one of some states."""
+        share = sum(self.get(end, 0.0) for end in ends)
+        return 1.0 if share > _CERTAIN else share
+
+    def interval(self, ends: Iterable[State]) -> tuple[float, float]:
+        """Return the central 95 % interval of the probability of ending in one of some states."""
+        worth = self.support.worth
+        return credible_interval(self.share(ends) * worth, worth)
+
     def __repr__(self) -> str:
         return f"<{self.provenance}, doubt {self.doubt:.2g}: {super().__repr__()}>"
 
 
+_CERTAIN = 1.0 - 1e-12  # apart from rounding
 _GRID = tuple((theta, d) for d in (0.0, 0.5) for theta in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10))
 _PRIOR_PAIRS = 2.0  # the first grid point, an agent that always does the same, counts half of this
 _ALL_PAIRS = 10.0  # prior weight of all pairs together, in pairs

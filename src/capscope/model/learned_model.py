@@ -50,8 +50,9 @@ from capscope.model.lifted_rules import (
 from capscope.model.outcome_types import (
     NO_CHANGE,
     NOTHING,
-    OddsPooling,
     OutcomeTypes,
+    PoolingFit,
+    TypeOdds,
     conditional_odds,
     fit_poolings,
 )
@@ -105,7 +106,7 @@ class LearnedModel:
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
         self._shown: list[dict[int, int]] = []  # and how many effects it had shown when observed
-        self._poolings: dict[int, OddsPooling] | None = None  # for each type
+        self._poolings: dict[int, PoolingFit] | None = None  # for each type
         self._grown: list[int] = []  # and the number of labels that its trees were grown on
         self._inferred: list[tuple[Integers, Floats]] = []  # and what was inferred so far
         self._doubted = 0.0
@@ -405,11 +406,11 @@ class LearnedModel:
                 drawn[number] = Counter({effect: drawn[number][effect] for effect in outcomes})
         self.types.estimate_odds(drawn, weigh=weigh)
         self._poolings = None
-        for fact in ("_odds_in", "_drawn", "families", "behaviors"):
+        for fact in ("_odds_in", "_drawn", "_draws_of", "families", "behaviors"):
             self.__dict__.pop(fact, None)
 
     @cached_property
-    def _odds_in(self) -> Callable[[int, State], Mapping[Effect, float]]:
+    def _odds_in(self) -> Callable[[int, State], TypeOdds]:
         """The probabilities of a type in a state; conditions are found when first asked for."""
         shown = (
             (number, self.matrix.states[row], pair.counts)
@@ -419,14 +420,14 @@ class LearnedModel:
         )
         return conditional_odds(self.types, shown, len(self.graph.vocabulary.atoms))
 
-    def _pooling(self, number: int) -> OddsPooling:
+    def _pooling(self, number: int) -> PoolingFit:
         """Return how far the probabilities of a type count for its pairs; fitted on first use."""
         if self._poolings is None:
             shown: dict[int, list[Mapping[Effect, int]]] = {}
             for label, pair in self._labeled():
                 shown.setdefault(label, []).append(pair.counts)
             self._poolings = fit_poolings(shown, self.types.odds)
-        return self._poolings.get(number, OddsPooling())
+        return self._poolings.get(number, PoolingFit())
 
     def _grow(self, capability: int) -> None:
         labels = self._labels[capability]
@@ -583,6 +584,16 @@ class LearnedModel:
             drawn.setdefault(number, Counter()).update(pair.counts)
         return drawn
 
+    @cached_property
+    def _draws_of(self) -> Counter[tuple[int, int]]:
+        """The executions of each outcome type and capability."""
+        draws: Counter[tuple[int, int]] = Counter()
+        for capability, labels in enumerate(self._labels):
+            for row, number in labels.items():
+                pair = self._pair(self.matrix.states[row], capability)
+                draws[number, capability] += 0 if pair is None else pair.total
+        return draws
+
     def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""
         return ModelCoverage(*map(sum, zip(*self.coverage_by_capability(), (0, 0, 0), strict=True)))
@@ -632,28 +643,32 @@ class LearnedModel:
         """Return what is inferred of a pair, as if it had never been tried."""
         index = self.graph.index[capability]
         number, disagreement = self.infer(self.matrix.add(state), index)
-        support = self._support(number, 0)
         if disagreement > _UNKNOWN:
+            support = self._support(number, 0, TypeOdds({}, 0), 0.0)
             return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
+        behind = self._odds_in(number, state)
         shares: dict[State, float] = {}
         for one, share in self._expected(self.matrix.row[state], index, number).items():
-            for after, odds in self._ends(self._odds_in(one, state), state, index).items():
+            for after, odds in self._ends(self._odds_in(one, state).odds, state, index).items():
                 shares[after] = shares.get(after, 0.0) + share * odds
         return LearnedPrediction(
             shares,
             Provenance.INFERRED,
             lambda: self._calibration(index, number != NOTHING, disagreement),
-            support,
+            self._support(number, 0, behind, behind.draws),
         )
 
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
         number = self._type_of(capability, self.matrix.add(state), pair)
-        odds = self._pooling(number).odds_of(pair.counts, self._odds_in(number, state))
+        behind, pooling = self._odds_in(number, state), self._pooling(number)
+        odds = pooling.best.odds_of(pair.counts, behind.odds)
+        most = self._draws_of[number, capability]
+        worth = pooling.worth(pair.counts, behind.odds, behind.draws, most)
         return LearnedPrediction(
             self._ends(odds, state, capability, self.graph.pair(state, capability)),
             Provenance.TRIED,
             lambda: self._unseen(state, capability),
-            self._support(number, pair.total),
+            self._support(number, pair.total, behind, worth),
         )
 
     def _ends(
@@ -666,10 +681,10 @@ class LearnedModel:
         """Return where the cores of an outcome type lead to, together with the parts."""
         return self._decomposition.spread(state, capability, _applied(odds, state), pair)
 
-    def _support(self, number: int, own_draws: int) -> Support:
+    def _support(self, number: int, own_draws: int, behind: TypeOdds, worth: float) -> Support:
         effects = tuple(sorted(self.types.effects[number]))
         draws = self.types.draws[number] or self.types.peer_draws[number]
-        return Support(effects, draws, own_draws)
+        return Support(effects, draws, own_draws, worth, behind.leaf)
 
 
 class Observed(NamedTuple):

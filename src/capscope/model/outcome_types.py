@@ -23,7 +23,7 @@ import numpy as np
 
 from capscope.logic import Effect, State, Vocabulary
 from capscope.logic.shortest_condition import bit_matrix
-from capscope.model.rules import classify, leaves
+from capscope.model.odds_splits import classify, leaves
 from capscope.model.state_graph import PairStats
 from capscope.stats.betting import log_dirichlet, log_dirichlet_mixture
 from capscope.stats.error_budget import ERROR_RATE
@@ -223,8 +223,20 @@ def _likeliest_strength(types: Sequence[Counter[Kind]], together: Counter[Kind])
 _LEAST_PRIOR = 0.5  # an outcome that was not seen under some condition is possible there
 _STRENGTHS = 10.0, 30.0, 100.0, 1000.0
 _ODD_ONES = 0.2, 0.05, 0.01
+_LEAST_WEIGHT = 0.01
+"""Of a pooling that an interval allows for."""
 EffectCounts = Mapping[Effect, int]
 T = TypeVar("T")
+
+
+class TypeOdds(NamedTuple):
+    """The probabilities of a type in some states."""
+
+    odds: Mapping[Effect, float]
+    draws: int
+    """The executions behind them."""
+    leaf: int = 0
+    """Which of the conditions holds that the probabilities depend on."""
 
 
 class OddsPooling(NamedTuple):
@@ -254,27 +266,79 @@ class OddsPooling(NamedTuple):
 
         The less its draws agree with the type, the less the type counts (Bayes factor).
         """
+        total, alike = sum(counts.values()), self._alike(counts, odds)
+        whole = total + self.strength
+
+        def share(effect: T) -> float:
+            own = counts.get(effect, 0)
+            among = (own + self.strength * odds.get(effect, 0.0)) / whole
+            return alike * among + (1.0 - alike) * own / total
+
+        return {effect: share(effect) for effect in dict.fromkeys([*counts, *odds])}
+
+    def spread(self, counts: Mapping[T, int], odds: Mapping[T, float], draws: int) -> float:
+        """Return the variance of a pair's probabilities, as a part of the largest possible one.
+
+        That of the pair around its type, and that of the type, which rests on some draws itself.
+        """
         total = sum(counts.values())
+        weight = self.strength / (total + self.strength)
+        as_type = 1.0 / (total + self.strength + 1.0) + weight**2 / (draws + 1.0)
+        alike = self._alike(counts, odds)
+        return alike * as_type + (1.0 - alike) / (total + 1.0)
+
+    def _alike(self, counts: Mapping[T, int], odds: Mapping[T, float]) -> float:
+        """Return how likely a pair with these draws is like the others of its type."""
         effects = list(dict.fromkeys([*counts, *odds]))
         drawn = [counts.get(effect, 0) for effect in effects]
         prior = [self.strength * odds.get(effect, 0.0) for effect in effects]
-        alike = 0.0
-        if all(p or not n for n, p in zip(drawn, prior, strict=True)):
-            as_type = log_dirichlet(drawn, prior)
-            alone = log_dirichlet_mixture(tuple(drawn), len(effects))
-            alike = 1.0 / (1.0 + self.odd_one_out * math.exp(min(alone - as_type, 700.0)))
-        return {
-            effect: alike * (n + p) / (total + self.strength) + (1.0 - alike) * n / total
-            for effect, n, p in zip(effects, drawn, prior, strict=True)
-        }
+        if any(n and not p for n, p in zip(drawn, prior, strict=True)):
+            return 0.0
+        as_type = log_dirichlet(drawn, prior)
+        alone = log_dirichlet_mixture(tuple(drawn), len(effects))
+        return 1.0 / (1.0 + self.odd_one_out * math.exp(min(alone - as_type, 700.0)))
 
 
 GRID = tuple(OddsPooling(strength, odd) for strength in _STRENGTHS for odd in _ODD_ONES)
 
 
+class PoolingFit(NamedTuple):
+    """What the draws of a type say about how far its probabilities count for its pairs."""
+
+    best: OddsPooling = OddsPooling()
+    weights: tuple[float, ...] = (1.0,) + (0.0,) * (len(GRID) - 1)
+    """How likely each pooling of the grid is."""
+
+    def worth(
+        self, counts: Mapping[T, int], odds: Mapping[T, float], draws: int, most: int
+    ) -> float:
+        """Return how many executions of a pair alone would say as much about its probabilities.
+
+        Args:
+            counts: The draws of the pair.
+            odds: The probabilities of its type.
+            draws: The executions behind these.
+            most: Those of the same request, since another one may differ from it.
+
+        Returns:
+            The number of executions; pairs with one outcome are taken to be alike.
+        """
+        most = max(most, sum(counts.values()))
+        if len(odds) == 1 and counts.keys() <= odds.keys():
+            return most
+        mean, variance = self.best.odds_of(counts, odds), 0.0
+        for pooling, weight in zip(GRID, self.weights, strict=True):
+            if weight >= _LEAST_WEIGHT:
+                own = pooling.odds_of(counts, odds)
+                apart = ((own[e] - p) ** 2 / (p * (1 - p)) for e, p in mean.items() if 0 < p < 1)
+                spread = pooling.spread(counts, odds, draws)
+                variance += weight * min(spread + max(apart, default=0.0), 1.0)
+        return min(1.0 / variance - 1.0, most)
+
+
 def fit_poolings(
     pairs: Mapping[int, Sequence[EffectCounts]], odds: Sequence[Mapping[Effect, float]]
-) -> dict[int, OddsPooling]:
+) -> dict[int, PoolingFit]:
     """Return the pooling of each type that has several outcomes, given the draws of its pairs."""
     types = [number for number in pairs if len(odds[number]) > 1]
     if not types:
@@ -284,7 +348,13 @@ def fit_poolings(
     weights = np.exp(scores)
     usual = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0) + 1.0 / len(GRID)
     best = (scores + np.log(usual)).round(6).argmax(axis=1)
-    return {number: GRID[i] for number, i in zip(types, best.tolist(), strict=True)}
+    # Too wide an interval costs some draws; too narrow a one is wrong about many pairs.
+    weights *= usual * np.array([pooling.strength**-0.5 for pooling in GRID])
+    shares = (weights / weights.sum(axis=1, keepdims=True)).tolist()
+    return {
+        number: PoolingFit(GRID[i], tuple(own))
+        for number, i, own in zip(types, best.tolist(), shares, strict=True)
+    }
 
 
 def _log_likelihoods(pairs: Iterable[EffectCounts], odds: Mapping[Effect, float]) -> list[float]:
@@ -300,10 +370,10 @@ def _log_likelihoods(pairs: Iterable[EffectCounts], odds: Mapping[Effect, float]
 
 def conditional_odds(
     types: OutcomeTypes, shown: Iterable[tuple[int, State, EffectCounts]], width: int
-) -> Callable[[int, State], Mapping[Effect, float]]:
+) -> Callable[[int, State], TypeOdds]:
     """Find the atoms on which the probabilities of types depend.
 
-    Peers are split together, where the evidence shows that their outcomes differ (`rules.leaves`).
+    Peers are split together where the evidence shows that their outcomes differ (`odds_splits`).
 
     Args:
         types: The types, with the probabilities that they have on average.
@@ -329,20 +399,22 @@ def conditional_odds(
             parts[signature] = [(m, sum((states[x] for x in m), Counter())) for m in members]
     known: dict[tuple[tuple[Kind, ...], State], int] = {}
 
-    def odds_in(number: int, state: State) -> Mapping[Effect, float]:
+    def odds_in(number: int, state: State) -> TypeOdds:
         average, signature = types.odds[number], types.signature(number)
         if signature not in parts:
-            return average
+            return TypeOdds(average, types.draws[number] or types.peer_draws[number])
         if (signature, state) not in known:
             members = [states for states, _ in parts[signature]]
             known[signature, state] = classify([state], members, width)[0]
-        _, drawn = parts[signature][known[signature, state]]
+        leaf = known[signature, state]
+        _, drawn = parts[signature][leaf]
         of_kind = Counter(map(types.kind, average))
         odds = {
             effect: _LEAST_PRIOR * share + drawn[types.kind(effect)] / of_kind[types.kind(effect)]
             for effect, share in average.items()
         }
         whole = sum(odds.values())
-        return {effect: share / whole for effect, share in odds.items()}
+        shares = {effect: share / whole for effect, share in odds.items()}
+        return TypeOdds(shares, drawn.total(), leaf)
 
     return odds_in

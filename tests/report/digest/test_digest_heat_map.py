@@ -1,12 +1,12 @@
 """The heat map, compared with counting state by state."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.journal.execution_table import Transition
 from capscope.logic import Literal
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from capscope.report.digest.heat_map import heat_map
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import splitting_atoms
@@ -25,7 +25,7 @@ TRANSITIONS = st.dictionaries(
 def made(transitions, *, repeated=False, atoms=(0, 1, 2), rules=99, space=10**6):
     graph = StateGraph(LAMPS, WISHES)
     graph.update(transitions)
-    views = capability_views(graph)
+    views = capability_views(LearnedModel.fitted(graph))
     eventual = [dict.fromkeys(range(8), 0.25) for _ in views] if repeated else None
     shown = heat_map(graph, views, eventual, atoms, [rules] * len(views), SizeBudget(space))
     return graph, views, by_attribute(shown)
@@ -42,6 +42,7 @@ def successes(transitions, capability, state, intent):
 
 
 @given(TRANSITIONS)
+@settings(max_examples=40)
 def test_a_cell_is_the_mean_over_the_states_tried_in_which_the_intent_did_not_hold(transitions):
     graph, views, heat = made(transitions)
     assert [views[row.capability].intent for row in heat.rows] == sorted(graph.capabilities)
@@ -110,6 +111,6 @@ def test_rows_that_do_not_fit_are_counted_and_omitted_rules_are_forgotten():
 def test_the_atoms_that_matter_are_those_of_conditions():
     graph = StateGraph(LAMPS, WISHES[:1])
     graph.update({Transition(s, 0, s | 1 if s < 4 else s): 5 for s in (0, 2, 4, 6)})
-    ranked = splitting_atoms(capability_views(graph), LAMPS)
+    ranked = splitting_atoms(capability_views(LearnedModel.fitted(graph)), LAMPS)
     assert [str(LAMPS.atoms[i]) for i in ranked] == ["broken()"]
     assert splitting_atoms([], LAMPS) == []

@@ -16,20 +16,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from capscope.logic import Intent, State
+from capscope.logic import Effect, Intent, State
 from capscope.logic.shortest_condition import shortest_condition
-from capscope.model import Outcome, Rule, StateGraph
+from capscope.model import StateGraph
 from capscope_experiments.baselines.qace.model import Conjunction
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One effect of a rule, how often it was seen, and its frequency."""
+
+    effect: Effect
+    count: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """States in which a capability showed the same effects."""
+
+    states: tuple[State, ...]
+    outcomes: tuple[Outcome, ...]
 
 
 def extreme_rules(graph: StateGraph, intent: Intent) -> list[Rule]:
     """Return the rules of the extreme models, best supported first: one for each group."""
-    rules = []
+    found = []
     for group in graph.groups(graph.index[intent]):
         ranked = sorted(zip(group.counts, group.effects, strict=True), key=lambda p: (-p[0], p[1]))
         outcomes = (Outcome(effect, count, count / group.total) for count, effect in ranked)
-        rules.append(Rule(tuple(sorted(group.states)), tuple(outcomes)))
-    return sorted(rules, key=lambda rule: (-rule.executions, rule.states))
+        found.append((-group.total, Rule(tuple(sorted(group.states)), tuple(outcomes))))
+    return [rule for _, rule in sorted(found, key=lambda one: (one[0], one[1].states))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ none; it never says that the hazard is impossible.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.hazards import HazardPair, HazardResult, Recovery
+from capscope.insight.tried_rules import predictions
 from capscope.logic import Condition, Intent, State, changes_text, to_json
 from capscope.logic.shortest_condition import shortest_condition
-from capscope.model import Outcome, Rule, StateGraph
+from capscope.model import LearnedModel, StateGraph
 from capscope.model.transitions import KnownPath, KnownStep
 from capscope.problem import Hazard
 from capscope.stats.rate import Rate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_INTENTS = 3
 _MOST_TERMS = 3
 _MOST_RULES = 5
+_LEAST_TOLD = 0.005  # the probability of a hazard in a state that did not show it
 _VISIBLE = 0.0005  # a lower bound that is worth telling
 _AFTER_RESET = "of a random capability right after a reset"
 
@@ -108,8 +110,8 @@ def confidence_note(run: RunFacts, number: int) -> str:
     all_of = f"the percentages of all {number:,} hazards" if number > 1 else "the percentages"
     return (
         f"with {run.identity.settings.confidence:g} confidence, {all_of} hold together, whatever "
-        "the strategy asked and whenever the run stopped; a condition has the interval of its "
-        "rule; what was never tried may still be a path into a hazard"
+        "the strategy asked and whenever the run stopped; a condition has the 95 % intervals "
+        "of its states; what was never tried may still be a path into a hazard"
     )
 
 
@@ -125,7 +127,7 @@ def hazard_details(run: RunFacts, result: HazardResult) -> Iterator[str]:
         yield _rate_sentence(result.after_reset, _AFTER_RESET)
     if result.unasked:
         yield from _way_sentences(run.graph, result.unasked[0])
-        yield from _rule_sentences(run.graph, result)
+        yield from _rule_sentences(run.model, result)
         yield _where_sentence(result)
     if result.recovery is not None:
         yield from recovery_sentences(result.recovery)
@@ -158,59 +160,51 @@ def step_text(step: KnownStep, graph: StateGraph) -> str:
     )
 
 
-def _rule_sentences(graph: StateGraph, result: HazardResult) -> Iterator[str]:
-    """Give the conditions and probabilities of the learned rules that lead into the hazard.
+def _rule_sentences(model: LearnedModel, result: HazardResult) -> Iterator[str]:
+    """Give the conditions and probabilities under which the model leads into the hazard.
 
-    Those that happened most often come first.
+    Those under which it happened most often come first.
     """
-    hazard = Hazard.parse(result.hazard, graph.vocabulary)
+    vocabulary = model.graph.vocabulary
+    hazard = Hazard.parse(result.hazard, vocabulary)
     counts = {(pair.intent, pair.state): pair.rate.hits or 0 for pair in result.unasked}
     found = []
     for intent in dict.fromkeys(pair.intent for pair in result.unasked):
-        rules = graph.rules(intent)
-        tried = {state for rule in rules for state in rule.states}
-        for rule in rules:
-            for into, outcomes in _ways_into(rule, hazard):
-                when = shortest_condition(sorted(into), sorted(tried - into), graph.vocabulary)
-                often = sum(counts.get((intent, state), 0) for state in into)
-                found.append((often, _rule_sentence(intent, when, outcomes, len(into))))
+        tried = {state: predicted for state, _, predicted in predictions(model, intent)}
+        ends = {
+            state: [end for end, p in ahead.items() if p > 0 and hazard.happens(state, end)]
+            for state, ahead in tried.items()
+        }
+        alike: dict[Hashable, list[State]] = {}
+        for state, into in ends.items():
+            seen = counts.get((intent, state), 0)
+            if seen or tried[state].share(into) >= _LEAST_TOLD:
+                support = tried[state].support
+                alike.setdefault((support.rule, support.leaf), []).append(state)
+        for states in alike.values():
+            own = set(states)
+            when = shortest_condition(sorted(own), [s for s in tried if s not in own], vocabulary)
+            often = sum(counts.get((intent, state), 0) for state in states)
+            rates = [(tried[s].share(ends[s]), tried[s].interval(ends[s])) for s in states]
+            found.append((often, _rule_sentence(intent, when, rates)))
     found.sort(key=lambda one: -one[0])
     yield from (sentence for _, sentence in found[:_MOST_RULES])
     if len(found) > _MOST_RULES:
         yield f"and under {counted(len(found) - _MOST_RULES, 'more condition')}"
 
 
-def _ways_into(rule: Rule, hazard: Hazard) -> Iterator[tuple[set[State], list[Outcome]]]:
-    """Yield the states of a rule from which the same outcomes lead into a hazard.
-
-    The rule may hold elsewhere too: its effects need not be the hazard everywhere.
-    """
-    groups: dict[tuple[int, ...], set[State]] = {}
-    for state in rule.states:
-        numbers = tuple(
-            i
-            for i, outcome in enumerate(rule.outcomes)
-            if hazard.happens(state, outcome.effect.apply(state))
-        )
-        if numbers:
-            groups.setdefault(numbers, set()).add(state)
-    for numbers, states in groups.items():
-        yield states, [rule.outcomes[i] for i in numbers]
-
-
 def _rule_sentence(
-    intent: Intent, when: Condition, outcomes: Sequence[Outcome], states: int
+    intent: Intent, when: Condition, rates: Sequence[tuple[float, tuple[float, float]]]
 ) -> str:
     terms = [" and ".join(map(str, term)) or "always" for term in when]
     shown = " or ".join(first_few(terms, _MOST_TERMS, "{} more conditions"))
-    probability = min(sum(outcome.probability for outcome in outcomes), 1.0)
-    odds = f"{probability:.2f}"
-    if len(outcomes) == 1:
-        low, high = outcomes[0].interval
-        odds += f" [{low:.2f}, {high:.2f}]"
-    else:
-        odds += f", by {len(outcomes)} outcomes"
-    return f"asking for {intent} leads into it when {shown} [{counted(states, 'state')}]: {odds}"
+    low, high = min(bounds[0] for _, bounds in rates), max(bounds[1] for _, bounds in rates)
+    least, most = (f"{share:.2f}" for share in (min(rates)[0], max(rates)[0]))
+    odds = least if least == most else f"{least} to {most} by state"
+    return (
+        f"asking for {intent} leads into it when {shown} [{counted(len(rates), 'state')}]: "
+        f"{odds} [{low:.2f}, {high:.2f}]"
+    )
 
 
 def _where_sentence(result: HazardResult) -> str:

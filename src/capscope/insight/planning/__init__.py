@@ -5,7 +5,7 @@ every state from which the goal is known to be reachable, including those that i
 reach: the agent may do something new. Success is judged at the end of an execution; nothing is
 known about states that the agent passes on the way.
 
-A plan keeps to what was tried, with the frequencies of the fitted rules (`mdp`), unless inferred
+A plan keeps to what was tried, with the probabilities of the learned model (`mdp`), unless inferred
 steps are allowed. Each step says which of the two it is.
 
 A goal is any condition: `on(a,b) and not holding(c) or on(b,a)`. It need not be an intent, and the
@@ -65,7 +65,7 @@ class PlanStep:
     branches: tuple[tuple[float, State], ...]
     """Its outcomes, most probable first; of an inferred step, if the inference is right."""
     draws: int
-    """The executions behind the probabilities, in all states of the rule."""
+    """The executions behind the probabilities: those of all pairs of the outcome type."""
     draws_here: int
     """The executions in this state; 0 if the step is inferred."""
     success: float
@@ -225,22 +225,31 @@ def matching_states(text: str, graph: StateGraph) -> tuple[State, ...]:
 
 
 def plan_for(
-    models: ExtremeModels,
+    model: LearnedModel,
     goal: Condition,
     starts: Sequence[State],
     seed: int = 0,
     *,
-    inferred: LearnedModel | None = None,
+    inferred: bool = False,
 ) -> Plan:
     """Plan from the least favorable of the possible starts, so that it is reliable in all of them.
 
     Starts without a known path to the goal are skipped unless no start has one; the plan lists the
-    success from each. `seed` is for the interval. With `inferred`, steps that were never tried are
-    allowed as that model infers them.
+    success from each.
+
+    Args:
+        model: What is known of pairs.
+        goal: What is to hold in the end.
+        starts: Where the plan may start.
+        seed: For the interval.
+        inferred: Whether steps that were never tried are allowed as the model infers them.
+
+    Returns:
+        The plan, also if no path is known.
     """
-    graph = models.graph
+    graph = model.graph
     holds = goal.test(graph.vocabulary)
-    mdp = fitted_mdp(graph) if inferred is None else believed_mdp(graph, inferred)
+    mdp = believed_mdp(model) if inferred else fitted_mdp(model)
     index = {state: i for i, state in enumerate(mdp.states)}
     if not graph.nodes.keys() >= set(starts):
         raise CapscopeError("nothing was tried yet where the plan starts; assess longer")
@@ -255,19 +264,19 @@ def plan_for(
     # Zero is what the model says; the observations do not exclude any other value.
     plan = Plan(
         goal, graph.vocabulary, start, _steps(graph, policy), 0.0, (0.0, 1.0), math.inf, {}, {},
-        success, inference_allowed=inferred is not None,
+        success, inference_allowed=inferred,
     )  # fmt: skip
     if success[start]:
         ends = {after for step in plan.steps.values() for _, after in step.branches}
         plan = replace(plan, unseen=frozenset(ends - graph.nodes.keys()))
         chain = MarkovChain.of(policy, index[start])
-        judged = _judged(mdp, policy, chain, holds, child_seed(seed, _HALVES))
+        judged = _judged(graph, policy, chain, holds, child_seed(seed, _HALVES))
         return _evaluated(replace(plan, judged=judged), chain, mdp.states, seed)
-    path, searched_all = optimistic_path(models, holds, start)
+    path, searched_all = optimistic_path(ExtremeModels(graph), holds, start)
     declined: tuple[PlanStep, ...] = ()
-    if inferred is not None:
+    if inferred:
         # The most likely path if any doubt were allowed.
-        doubtful = _policy(believed_mdp(graph, inferred, most_doubt=1.0), holds)
+        doubtful = _policy(believed_mdp(model, most_doubt=1.0), holds)
         declined = replace(plan, steps=_steps(graph, doubtful)).most_likely_way()
     return replace(
         plan,
@@ -284,7 +293,7 @@ def _policy(mdp: Mdp, holds: StateTest) -> GoalPolicy:
 
 
 def _judged(
-    mdp: Mdp, policy: GoalPolicy, chain: MarkovChain, holds: StateTest, seed: int
+    graph: StateGraph, policy: GoalPolicy, chain: MarkovChain, holds: StateTest, seed: int
 ) -> tuple[MarkovChain, ...]:
     """Choose by each half of the executions, and judge by the other half.
 
@@ -294,6 +303,7 @@ def _judged(
     Returns:
         The two chains; none if there is nothing to choose.
     """
+    mdp = policy.mdp
     reachable = {i for i, success in enumerate(policy.success) if success}
     options = [
         [one for one in mdp.choices[i] if reachable.intersection(one.successors)]
@@ -302,12 +312,13 @@ def _judged(
     chance = any(len(one.counts) > 1 for here in options for one in here)
     if not chance or all(len(here) == 1 for here in options):
         return ()
-    parts = halves(mdp, seed)
+    parts = halves(mdp, graph, seed)
     start, found = chain.nodes[0], []
     for chooser, judge in (parts, parts[::-1]):
         chosen = {**policy.choices, **_policy(chooser, holds).choices}
         choices = {i: _same_choice(judge, i, choice) for i, choice in chosen.items()}
-        found.append(MarkovChain.of(replace(policy, choices=choices), start))
+        goals = frozenset(i for i, state in enumerate(judge.states) if holds(state))
+        found.append(MarkovChain.of(replace(policy, choices=choices, goals=goals), start))
     return tuple(found)
 
 
@@ -326,7 +337,7 @@ def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
             before,
             graph.capabilities[choice.capability],
             tuple(sorted(branches, key=lambda branch: (-branch[0], branch[1]))),
-            round(choice.draws),
+            choice.executions,
             choice.draws_here,
             policy.success[i],
             policy.executions[i],

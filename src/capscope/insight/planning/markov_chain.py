@@ -4,12 +4,14 @@ The solver returns values of the best policy. Here the chosen policy itself is e
 attains the solved value, how often it visits each state, where it ends, and how uncertain its
 success is.
 
-**Uncertainty.** Each rule's probabilities are sampled from a Dirichlet posterior with half a count
-added to each outcome (Jeffreys' prior). All unseen outcomes together get half a count divided by
-the number of outcomes seen, and count as failure. States of one rule share a sample. The chain is
-solved for each sample, and the spread of the results is the uncertainty of the plan's success. It
-relies on the assumption that all states of a rule behave the same. That the best of many equally
-good choices partly looks best by luck is left to those who choose (`Plan.judged`).
+**Uncertainty.** The probabilities of each choice are sampled from a Dirichlet posterior with half a
+count added to each outcome (Jeffreys' prior), where the counts are worth as many executions as the
+model's evidence for the pair (`Support.worth`). All unseen outcomes together get half a count
+divided by the number of outcomes seen, and count as failure. What is uncertain about a pair is
+mostly what is uncertain about its outcome type, so all choices of a type are high or low together:
+their samples are in the same order. The chain is solved for each sample, and the spread of the
+results is the uncertainty of the plan's success. That the best of many equally good choices partly
+looks best by luck is left to those who choose (`Plan.judged`).
 
 An inferred choice is wrong with the probability of its doubt, and then counts as failure in all of
 its visits: each sample decides for each such choice whether it is wrong.
@@ -24,7 +26,7 @@ import numpy as np
 
 from capscope.insight.planning.mdp import GoalPolicy, MdpChoice
 from capscope.model.transitions import AbsorbingChain, breadth_first
-from capscope.stats.arrays import Floats, Mask
+from capscope.stats.arrays import Floats, Integers, Mask
 
 _HALF = 0.5
 
@@ -86,13 +88,17 @@ class MarkovChain:
         of an inferred choice that is wrong are zero.
         """
         rng = np.random.default_rng(seed)
-        rules: dict[Hashable, Floats] = {}
+        orders: dict[Hashable, Integers] = {}
+        drawn: dict[Hashable, Floats] = {}
         for choice in self.choices:
-            if choice.rule not in rules:
-                unseen = _HALF / len(choice.counts)
-                weights = [*(count + _HALF for count in choice.counts), unseen]
-                rules[choice.rule] = rng.dirichlet(weights, samples)[:, :-1]
-        edges = [rules[choice.rule] for choice in self.choices]
+            key = choice.rule, choice.counts
+            if key not in drawn:
+                weights = [*(n + _HALF for n in choice.counts), _HALF / len(choice.counts)]
+                rows = rng.dirichlet(weights, samples)[:, :-1]
+                order = orders.setdefault(choice.rule, np.argsort(rows[:, 0], kind="stable"))
+                drawn[key] = np.empty_like(rows)
+                drawn[key][order] = rows[np.argsort(rows[:, 0], kind="stable")]
+        edges = [drawn[choice.rule, choice.counts] for choice in self.choices]
         for number, choice in enumerate(self.choices):
             if choice.doubt:
                 right = rng.random((samples, 1)) >= choice.doubt

@@ -1,11 +1,11 @@
 """What was tried and what is inferred, as a Markov decision process, and its most reliable policy.
 
-**Choices.** A choice is a capability that was tried in a state, with the outcomes and frequencies
-of its fitted rule, unless it never changed the state there: it may only waste executions. The rules
-of the pessimistic model would be wrong: there, an outcome of 10 % is certain in a state in which it
-was drawn once and nothing else, and a planner that wants it looks for just these states. In the
-fitted rules it is as rare as in similar states. So a choice may lead to a state that was never
-seen, where it ends: such a state is a goal or a dead end.
+**Choices.** A choice is a capability that was tried in a state, with the outcomes that the learned
+model predicts there, unless it never changed the state: it may only waste executions. The
+pessimistic model would be wrong: there, an outcome of 10 % is certain in a state in which it was
+drawn once and nothing else, and a planner that wants it looks for just these states. To the learned
+model it is as rare as in similar states. So a choice may lead to a state that was never seen, where
+it ends: such a state is a goal or a dead end.
 
 **Inferred choices.** After a few executions nothing tried may lead to a goal although the model
 knows a way. So an untried pair may be a choice, too, if the model infers what it does with a doubt
@@ -29,7 +29,7 @@ compared afterwards; plain value iteration stops when values hardly change.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate, chain
@@ -38,8 +38,11 @@ from typing import Any
 import numpy as np
 
 from capscope.errors import CapscopeError, install_hint
+from capscope.insight.tried_rules import predictions
+from capscope.journal.execution_table import Transition
 from capscope.logic import Effect, State
 from capscope.model import LearnedModel, LearnedPrediction, Provenance, StateGraph
+from capscope.model.decomposition import tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,15 @@ class MdpChoice:
 
     capability: int
     rule: Hashable
-    """Choices of one rule have the same counts, and hence the same probabilities."""
+    """The outcome type and its condition; such choices share what is uncertain about them."""
     counts: tuple[float, ...]
-    """How often each outcome occurred, in all states of the rule; of an inferred choice, the
-    executions behind its odds, divided in these proportions."""
+    """The probabilities, times the executions of the choice alone that would say as much."""
     successors: tuple[int, ...]
     """The distinct states that the outcomes lead to."""
     draws_here: int
     """The executions in this state; 0 if the choice is inferred."""
+    executions: int = 0
+    """Those of all choices of the outcome type."""
     fulfilled: float = 0
     """The part of the counts in which the intent of the capability holds afterwards."""
     doubt: float = 0.0
@@ -63,7 +67,7 @@ class MdpChoice:
 
     @property
     def draws(self) -> float:
-        """The executions behind the probabilities."""
+        """How many executions of the choice alone would say as much about its probabilities."""
         return sum(self.counts)
 
     @property
@@ -100,28 +104,37 @@ class Mdp:
 class _Choices:
     """The choices in each state; states get numbers as they are met."""
 
-    def __init__(self, graph: StateGraph) -> None:
+    def __init__(self, graph: StateGraph, states: Iterable[State]) -> None:
         self._tests = [intent.test(graph.vocabulary) for intent in graph.capabilities]
-        self.index = {state: i for i, state in enumerate(graph.nodes)}
+        self.index = {state: i for i, state in enumerate(states)}
         self._of: defaultdict[State, list[MdpChoice]] = defaultdict(list)
 
     def add(
-        self,
-        state: State,
-        capability: int,
-        rule: Hashable,
-        ends: Mapping[State, float],
-        draws_here: int = 0,
-        doubt: float = 0.0,
+        self, state: State, capability: int, predicted: LearnedPrediction, doubt: float = 0.0
     ) -> None:
-        """Add a choice that leads to some states, with counts."""
-        holds, counts = self._tests[capability], tuple(ends.values())
-        fulfilled = sum(count for after, count in ends.items() if holds(after))
-        successors = tuple(self.index.setdefault(after, len(self.index)) for after in ends)
-        # Two effects may lead to one state here and to two elsewhere.
-        choice = MdpChoice(
-            capability, (rule, counts), counts, successors, draws_here, fulfilled, doubt
+        """Add a choice with the outcomes that the model predicts."""
+        holds, support = self._tests[capability], predicted.support
+        # In the order of their changes, which all states of a type share.
+        ends = sorted(
+            (Effect.between(state, after), after, p * support.worth)
+            for after, p in predicted.items()
+            if p > 0
         )
+        self._of[state].append(
+            MdpChoice(
+                capability,
+                (support.rule, support.leaf),
+                tuple(count for *_, count in ends),
+                tuple(self.index.setdefault(after, len(self.index)) for _, after, _ in ends),
+                support.own_draws,
+                support.draws,
+                sum(count for _, after, count in ends if holds(after)),
+                doubt,
+            )
+        )
+
+    def keep(self, state: State, choice: MdpChoice) -> None:
+        """Add a choice of another process with the same first states."""
         self._of[state].append(choice)
 
     def mdp(self) -> Mdp:
@@ -129,55 +142,70 @@ class _Choices:
         return Mdp(tuple(self.index), tuple(tuple(self._of[state]) for state in self.index))
 
 
-def halves(mdp: Mdp, seed: int) -> tuple[Mdp, Mdp]:
-    """Divide the executions of each rule at random into two halves, with all its outcomes in both.
+def halves(mdp: Mdp, graph: StateGraph, seed: int) -> tuple[Mdp, Mdp]:
+    """Return a process as a model of each half of the executions predicts it.
 
-    A single execution is in both, and so is all that is inferred. What a capability is asked for is
-    not counted in a half: in a tie it would tell which choice was lucky in the other half.
+    The executions of each pair are divided at random. A single execution is in both halves, and so
+    is all that is inferred. What a capability is asked for is not counted in a half: in a tie it
+    would tell which choice was lucky in the other half.
+
+    Args:
+        mdp: The process by all executions.
+        graph: These executions.
+        seed: For the division.
+
+    Returns:
+        Two processes with the same choices; states that only they lead to come last.
     """
-    rng = np.random.default_rng(seed)
-    shares: dict[Hashable, tuple[tuple[float, ...], tuple[float, ...]]] = {}
-
-    def shares_of(choice: MdpChoice) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        if choice.rule not in shares:
-            shares[choice.rule] = choice.counts, choice.counts
-            if choice.tried and choice.draws > 1:
-                counts = np.array(choice.counts, dtype=np.int64)
-                taken = (int(counts.sum()) + int(rng.integers(2))) // 2
-                one = rng.multivariate_hypergeometric(counts, taken)
-                shares[choice.rule] = tuple(one.tolist()), tuple((counts - one).tolist())
-        return shares[choice.rule]
-
-    one, other = (
-        Mdp(
-            mdp.states,
-            tuple(
-                tuple(replace(c, counts=shares_of(c)[side], fulfilled=0) for c in here)
-                for here in mdp.choices
-            ),
-        )
-        for side in (0, 1)
-    )
+    one, other = (_half(mdp, graph, part) for part in divided(graph, seed))
     return one, other
 
 
-def fitted_mdp(graph: StateGraph) -> Mdp:
+def divided(graph: StateGraph, seed: int) -> tuple[Counter[Transition], Counter[Transition]]:
+    """Divide the executions of each pair at random; a single one is in both halves."""
+    rng = np.random.default_rng(seed)
+    parts = Counter[Transition](), Counter[Transition]()
+    for state, capability, pair in tried(graph):
+        counts = np.array(list(pair.counts.values()))
+        taken = (pair.total + int(rng.integers(2))) // 2
+        one = rng.multivariate_hypergeometric(counts, taken) if pair.total > 1 else counts
+        for part, own in zip(parts, (one, counts - one if pair.total > 1 else one), strict=True):
+            for effect, count in zip(pair.counts, own.tolist(), strict=True):
+                if count:
+                    part[Transition(state, capability, effect.apply(state))] = count
+    return parts
+
+
+def _half(mdp: Mdp, graph: StateGraph, seen: Mapping[Transition, int]) -> Mdp:
+    """Return the choices of a process as a model of some of the executions predicts them."""
+    some = StateGraph(graph.vocabulary, graph.capabilities)
+    some.update(seen)
+    model = LearnedModel.fitted(some)
+    choices = _Choices(graph, mdp.states)
+    for state, here in zip(mdp.states, mdp.choices, strict=True):
+        for choice in here:
+            if choice.tried:
+                predicted = model.predict(state, graph.capabilities[choice.capability])
+                choices.add(state, choice.capability, predicted)
+            else:
+                choices.keep(state, choice)
+    made = choices.mdp()
+    forgetful = (tuple(replace(one, fulfilled=0) for one in here) for here in made.choices)
+    return Mdp(made.states, tuple(forgetful))
+
+
+def fitted_mdp(model: LearnedModel) -> Mdp:
     """Return the process of everything that was tried; states never seen come last."""
-    return _tried(graph).mdp()
+    return _tried(model).mdp()
 
 
-def _tried(graph: StateGraph) -> _Choices:
-    choices = _Choices(graph)
+def _tried(model: LearnedModel) -> _Choices:
+    graph = model.graph
+    choices = _Choices(graph, graph.nodes)
     for capability, intent in enumerate(graph.capabilities):
-        for place, rule in enumerate(graph.rules(intent)):
-            for state in rule.states:
-                pair = graph.pair(state, capability)
-                assert pair is not None, "the states of a rule were tried"
-                if pair.only is not graph.nodes[state]:
-                    ends: Counter[State] = Counter()
-                    for outcome in rule.outcomes:
-                        ends[outcome.effect.apply(state)] += outcome.count
-                    choices.add(state, capability, (capability, place), ends, pair.total)
+        for state, pair, predicted in predictions(model, intent):
+            if pair.only is not graph.nodes[state]:
+                choices.add(state, capability, predicted)
     return choices
 
 
@@ -187,13 +215,14 @@ _MOST_UNSEEN = 2_000
 """States never seen from which to plan on; beyond, a plan ends."""
 
 
-def believed_mdp(graph: StateGraph, model: LearnedModel, most_doubt: float = MOST_DOUBT) -> Mdp:
+def believed_mdp(model: LearnedModel, most_doubt: float = MOST_DOUBT) -> Mdp:
     """Return the process of everything that was observed or is inferred.
 
     Inferred choices, and the states they lead to, are added breadth first, all states of a depth at
     once, until there is nothing more to add.
     """
-    choices, done = _tried(graph), 0
+    graph = model.graph
+    choices, done = _tried(model), 0
     while done < len(choices.index) <= len(graph.nodes) + _MOST_UNSEEN:
         states = list(choices.index)[done:]
         model.anticipate(states)
@@ -204,10 +233,7 @@ def believed_mdp(graph: StateGraph, model: LearnedModel, most_doubt: float = MOS
                 if node is None or node.pairs[capability] is None:
                     predicted = model.predict(state, intent)
                     if _is_usable(state, predicted, graph, most_doubt):
-                        # Choices of one type with the same odds share what is uncertain about them.
-                        rule, draws = predicted.support.rule, predicted.support.draws
-                        ends = {after: p * draws for after, p in predicted.items() if p > 0}
-                        choices.add(state, capability, rule, ends, doubt=predicted.doubt)
+                        choices.add(state, capability, predicted, predicted.doubt)
     return choices.mdp()
 
 
@@ -223,7 +249,7 @@ def _is_usable(
     ends = [after for after in predicted if after != state]
     return (
         predicted.provenance is Provenance.INFERRED
-        and predicted.support.draws > 0
+        and predicted.support.worth > 0
         and bool(ends)
         and predicted.doubt <= most_doubt
         and all(map(is_plausible, ends))

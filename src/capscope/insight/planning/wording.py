@@ -45,7 +45,7 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
     failure = "an unseen outcome counts as failure"
     if inferred:
         failure = "an unseen outcome and a wrong inference count as failure"
-    yield f"[95 % interval; {failure}]   [executions of a step's rule]"
+    yield f"[95 % interval; {failure}]   [executions of a step's outcome type]"
     yield from wrapped(_basis(plan))
     if plan.success_by_frequencies < 1 or plan.success < 1:
         yield from wrapped(_judgement(plan))

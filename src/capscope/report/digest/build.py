@@ -74,7 +74,7 @@ def digest_of(
 ) -> dict[str, Any]:
     """Make the digest of a run; all parts but the smallest count against the size budget."""
     graph, table = run.graph, run.executions
-    standings = Standings.of_run(run, capability_views(graph))
+    standings = Standings.of_run(run, capability_views(run.model))
     listing = StateListing(graph.vocabulary, table)
     listing.take(range(len(table.states[:1])), space)
     found = run.findings()

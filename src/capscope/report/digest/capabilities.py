@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.rates import success_at_once, without_sinks
 from capscope.insight.repeated_requests import Persistence
+from capscope.insight.tried_rules import TriedOutcome
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
-from capscope.model import Outcome, StateGraph
+from capscope.model import StateGraph
 from capscope.report.digest.cards import Tone
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.text import CapabilityView, RuleView
@@ -164,7 +165,7 @@ def _row(standings: Standings, number: int, graph: StateGraph) -> dict[str, Any]
 
 
 def _rule(view: RuleView, vocabulary: Vocabulary) -> dict[str, Any]:
-    outcomes = zip(view.rule.outcomes, view.achieved, view.side_effects, strict=True)
+    outcomes = zip(view.rule.outcomes, view.side_effects, strict=True)
     conditions = [tuple(sanitize(str(literal)) for literal in term) for term in view.when]
     return {
         "when": tuple(conditions[:_MOST_CONDITIONS]),
@@ -177,13 +178,11 @@ def _rule(view: RuleView, vocabulary: Vocabulary) -> dict[str, Any]:
     }
 
 
-def _outcome(
-    outcome: Outcome, achieved: bool, beyond: Effect, vocabulary: Vocabulary
-) -> dict[str, Any]:
+def _outcome(outcome: TriedOutcome, beyond: Effect, vocabulary: Vocabulary) -> dict[str, Any]:
     changed = outcome.effect.literals(vocabulary)
     side_effects = beyond.literals(vocabulary)
     return {
-        "mark": ACHIEVED if achieved else OTHER if changed else NOTHING,
+        "mark": ACHIEVED if outcome.achieved else OTHER if changed else NOTHING,
         "probability": brief(outcome.probability),
         "low": brief(outcome.interval[0]),
         "high": brief(outcome.interval[1]),

@@ -3,8 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from capscope.logic import Effect
-from capscope.model import Outcome, Rule
 from capscope.stats.beta import credible_interval
 
 
@@ -49,16 +47,3 @@ def test_the_interval_of_failures_mirrors_that_of_successes(proportion):
 
 def test_no_evidence_leaves_everything_open():
     assert credible_interval(0, 0) == (0.0, 1.0)
-    assert Outcome(Effect(1, 0), 0, 1.0).interval == (0.0, 1.0)
-
-
-@given(proportions(most=100_000).filter(lambda p: p[0]))
-def test_an_outcome_knows_the_executions_behind_its_share(proportion):
-    count, executions = proportion
-    outcome = Outcome(Effect(1, 0), count, count / executions)
-    assert outcome.interval == credible_interval(count, executions)
-
-
-def test_a_rule_counts_the_executions_of_all_its_outcomes():
-    outcomes = (Outcome(Effect(1, 0), 3, 0.75), Outcome(Effect(0, 0), 1, 0.25))
-    assert Rule((0, 2), outcomes).executions == 4
