@@ -4,7 +4,7 @@ VENV := .venv
 FRAMEWORKS := .venv-frameworks
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-frameworks weights browser assets lint types package docs bench clean
+.PHONY: help demo picture test test-frameworks weights browser assets lint types package docs bench clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -22,11 +22,13 @@ $(VENV)/.installed-dev: pyproject.toml worlds/pyproject.toml viewer/pyproject.to
 		--editable './worlds[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'
 	@touch $@
 
-demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and show the result
+demo: $(VENV)/.installed  ## Assess a mail assistant with two bugs and show what it does
 	@rm -rf runs/demo
-	$(BIN)/capscope assess blocksworld --run runs/demo
-	@echo
-	$(BIN)/capscope show runs/demo
+	$(BIN)/capscope assess examples/mail.py:problem --run runs/demo --max-executions 400
+
+picture: demo  ## Take the picture of the README from the report of the demo
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1100,1000 \
+		--screenshot=docs/images/report.png file://$(CURDIR)/runs/demo/report.html
 
 weights: $(VENV)/.installed-dev  ## Download the small language model that a test runs (93 MB, once)
 	@if $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then $(BIN)/capscope llm fetch; fi

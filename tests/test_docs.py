@@ -64,6 +64,16 @@ def test_the_readme_shows_what_the_page_about_tools_shows():
     assert [part for part in parts if part not in page] == []
 
 
+def test_the_readme_shows_what_the_demo_prints(capscope):
+    (shown,) = (b.text for b in blocks(ROOT / "README.md") if b.language == "output")
+    target = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\ndemo:")[2]
+    command = re.search(r"\$\(BIN\)/capscope (assess .*)", target)[1]
+    given = command.replace("examples/", f"{ROOT}/examples/").split()
+    done = capscope(*given)
+    assert done.code == 0, done.err
+    assert agrees(shown, done.out)
+
+
 def test_the_tutorial_calls_gone_only_what_its_comparison_calls_gone():
     text = TUTORIAL.read_text(encoding="utf-8")
     assert "side effect is gone" not in text or "\nside effect gone\n" in text

@@ -101,7 +101,6 @@ class RunFacts:
     @cached_property
     def first_screen(self) -> FirstScreen:
         """What a person should see first, whichever front end shows it."""
-        begin_phase("summing up")
         return first_screen(self, self.resume_command)
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Finding
 from capscope.insight.first_screen import run_screen_lines
+from capscope.insight.first_screen.screen import extent_of, nothing_of
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.notes import claim_lines, coverage_text, run_notes, verdict_document
 from capscope.insight.rule_wording import model_lines as rules_lines
@@ -69,7 +70,7 @@ def _claims_document(run: Run) -> dict[str, Any]:
 
 
 def _heading_lines(run: Run) -> Iterator[str]:
-    yield f"{run.problem}: {run.first_screen.extent}"
+    yield f"{run.problem}: {extent_of(run)}"
     yield from hazard_headlines(run)
     yield from claim_lines(run)
     yield from run_notes(run)
@@ -88,7 +89,8 @@ def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None
 
 
 def _nothing_lines(run: Run) -> Iterator[str]:
-    yield from wrapped("; ".join(run.first_screen.nothing) or "no finding about these")
+    nothing = "no finding about these" if run.findings() else "; ".join(nothing_of(run))
+    yield from wrapped(nothing)
 
 
 def _about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequence[Finding]:

@@ -272,7 +272,16 @@ def phrased(named: str, vocabulary: Vocabulary) -> str:
     >>> phrased("on(another block)", words)
     'it is on another block'
     """
-    return _TWO_ARTICLES.sub("", Phrasing.of(vocabulary).literal(named))
+    return without_two_articles(Phrasing.of(vocabulary).literal(named))
+
+
+def without_two_articles(said: str) -> str:
+    """Leave out the first of two articles.
+
+    >>> without_two_articles("it is in the another folder")
+    'it is in another folder'
+    """
+    return _TWO_ARTICLES.sub("", said)
 
 
 def _named(atom: Atom, roles: Mapping[str, str]) -> Atom:

@@ -24,6 +24,7 @@ from capscope.insight.first_screen.families import (
     families_of,
     family_rows,
     phrased,
+    without_two_articles,
 )
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_headline, short_way
@@ -111,9 +112,9 @@ def first_screen(run: RunFacts, resume: str) -> FirstScreen:
     never = [intent for intent, own in asked.items() if not own.executions]
     return FirstScreen(
         run.problem,
-        _extent(run),
+        extent_of(run),
         warnings,
-        () if any(one.finding for one in warnings) else tuple(_nothing(run, found)),
+        () if any(one.finding for one in warnings) else tuple(nothing_of(run)),
         tuple(replace(row, also=_also(run, row, found)) for row in rows),
         tuple(declined),
         joined(expression(part, run.graph.vocabulary) for part in families_of(never)),
@@ -123,7 +124,8 @@ def first_screen(run: RunFacts, resume: str) -> FirstScreen:
     )
 
 
-def _extent(run: RunFacts) -> str:
+def extent_of(run: RunFacts) -> str:
+    """Say how much was seen, and why the run stopped."""
     parts = [
         counted(len(run.executions.complete), "execution"),
         counted(len(run.graph.nodes), "state"),
@@ -163,9 +165,9 @@ def _found(run: RunFacts, found: Sequence[Finding]) -> Iterator[Warned]:
             serious = finding.hazard or finding.lasting
             yield Warned(
                 serious,
-                said(short_text(finding)),
+                without_two_articles(said(short_text(finding))),
                 finding.count_text,
-                said(_path(finding)),
+                without_two_articles(said(_path(finding))),
                 finding,
             )
 
@@ -196,13 +198,13 @@ def _path(finding: Finding) -> str:
     return ", then ".join(requests)
 
 
-def _nothing(run: RunFacts, found: Sequence[Finding]) -> Iterator[str]:
+def nothing_of(run: RunFacts) -> Iterator[str]:
     """Say what was established where there is nothing to watch out for, and what was not."""
     number = len(run.executions.complete)
     if not number:
         yield "nothing was executed yet, so nothing is known"
         return
-    changes = [one for one in found if one.kind in _CHANGES]
+    changes = [one for one in run.findings() if one.kind in _CHANGES]
     executions = counted(number, "execution")
     if changes:
         kinds = counted(len(changes), "kind")
