@@ -14,6 +14,7 @@ from capscope.model import LearnedModel
 from capscope.report.overview import model_lines
 from capscope.report.text import capability_lines, rates_text
 from capscope.wording import PreformattedText
+from support.harmful_agents import warehouse_problem
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
 
@@ -47,6 +48,17 @@ def test_a_capability_is_shown_as_on_the_command_line(run):
 def test_an_unknown_capability_is_named_with_some_that_are_known(run):
     with pytest.raises(CapscopeError, match=r"no capability lit\(z\) .*; nearest: .*lit\(a\)"):
         run.show("lit(z)")
+
+
+def test_findings_show_themselves_as_sentences():
+    run = assess(warehouse_problem(breaks=0.2), budget=Budget(executions=150))
+    found = run.findings()
+    shown = " ".join(repr(found).split())
+    assert len(found) > 1
+    for number, one in enumerate(found, 1):
+        assert f"{number}. {' '.join(one.sentence.split())}" in shown
+    assert found._repr_html_().startswith("<pre")
+    assert repr(type(found)()) == ""
 
 
 def test_rules_comparisons_and_plans_show_themselves_in_words(run):

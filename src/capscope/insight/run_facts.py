@@ -19,6 +19,7 @@ from capscope.insight.carry_over import CarryOver
 from capscope.insight.changes import groups_relied_on
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
+from capscope.insight.findings.finding import FindingList
 from capscope.insight.first_screen import FirstScreen, first_screen
 from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.needs import ReplayedChange, replays_of
@@ -318,7 +319,7 @@ class RunFacts:
     @cached_property
     def _findings(self) -> list[Finding]:
         begin_phase("looking for findings")
-        return find_findings(self)
+        return FindingList(find_findings(self))
 
     @cached_property
     def hazards(self) -> tuple[HazardResult, ...]:

@@ -6,7 +6,7 @@ its condition and whether the request needed it follow if the executions tell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from capscope.logic.json_values import OMITTED, STATE
 from capscope.model.transitions import KnownPath
 from capscope.problem.counterfactual import Need
 from capscope.stats.rate import Rate
-from capscope.wording import counted, joined
+from capscope.wording import ShownInWords, counted, joined, lines_of, wrapped
 
 
 class Kind(StrEnum):
@@ -182,3 +182,13 @@ def _percent(rate: Rate) -> str:
 
 def _digits(percent: float) -> str:
     return f"{percent:.{int(percent < 10)}f}".removesuffix(".0")
+
+
+class FindingList(ShownInWords, list[Finding]):
+    """Findings that consoles and notebooks show as numbered sentences."""
+
+
+@lines_of.register
+def _sentences(findings: FindingList) -> Iterator[str]:
+    for number, finding in enumerate(findings, 1):
+        yield from wrapped(f"{number}. {finding.sentence}", rest="   ")

@@ -178,11 +178,11 @@ def short_text(finding: Finding) -> str:
     match finding.kind:
         case Kind.MORE:
             return f"{asked}: also {finding.change}"
-        case Kind.ELSE:
+        case Kind.ELSE | Kind.CONFUSES:
             return f"{asked}: {finding.change} instead"
         case Kind.REFUSES:
             return f"{asked}: nothing changes"
-        case Kind.LESS:
+        case Kind.LESS | Kind.EXCEPTION if not finding.change:
             return f"{asked}: not achieved"
     return finding.text or f"{asked}: {finding.kind}, {finding.change}".removesuffix(", ")
 
