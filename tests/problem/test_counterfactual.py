@@ -144,6 +144,32 @@ def test_a_change_that_was_made_and_undone_on_the_way_counts_as_made():
     assert found.verdict is Need.PART
 
 
+class Named:
+    """An action that is known by its text only."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return self.name
+
+
+def test_actions_that_are_listed_only_where_they_are_possible_are_found_again():
+    done, more, instead = map(Named, ("do", "more", "instead"))
+
+    def listed(atoms):
+        return [] if "c" in atoms else [more, instead] if "a" in atoms else [done]
+
+    def step(atoms, action):
+        return "".join(sorted({*atoms, *{"do": "a", "more": "bc", "instead": "cd"}[str(action)]}))
+
+    found = decided(world(step, listed), [done, more], "c", "b")
+    assert (found.verdict, found.note) == (Need.NEEDLESS, "with instead instead")
+    assert decided(world(step, listed), [done, instead], "c", "d").note == "with more instead"
+    part = world(step, lambda atoms: [] if "c" in atoms else [more] if "a" in atoms else [done])
+    assert decided(part, [done, more], "c", "b").verdict is Need.PART
+
+
 class Forgetful(FunctionWorld):
     """A world in which a restore does not put back everything."""
 

@@ -132,7 +132,7 @@ class Settings:
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
     replays: int = _setting(
-        1000,
+        300,
         "Simulator steps to find out, without the agent, whether a request needed a change beyond "
         f"it, for each change examined; {PAPER['replays']} in the paper: none is.",
     )

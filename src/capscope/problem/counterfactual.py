@@ -204,13 +204,13 @@ class _World:
                 continue
         return _Repetition(tuple(taken), tuple(states))
 
-    def others(self, kept: _Kept, place: int) -> list[Action]:
-        """List actions that are available in the place of one, those of its tool first."""
+    def others(self, kept: _Kept, place: int) -> tuple[Action, list[Action]]:
+        """Return an action and others that are available there, those of its tool first."""
         self.take(kept[: kept.index(place)], 0)
         own, found = self.action(place), list(self._simulator.actions())
         if isinstance(own, ToolCall):
             found.sort(key=lambda action: getattr(action, "tool", None) != own.tool)
-        return [action for action in found[:_MOST_OTHERS] if str(action) != str(own)]
+        return own, [action for action in found[:_MOST_OTHERS] if str(action) != str(own)]
 
     def action(self, place: int) -> Action:
         """Return an action of the execution, as it is in the present position."""
@@ -327,10 +327,10 @@ class _SequenceSearch:
         return Need.PART if both.pop() else Need.ON_THE_WAY, kept, ""
 
     def _replacements(self, kept: _Kept, maker: int) -> Iterator[Action]:
-        own = self._world.action(maker)
+        own, others = self._world.others(kept, maker)
         if isinstance(own, ToolCall):
             yield from shrunk_calls(own, self._change.named)
-        yield from self._world.others(kept, maker)
+        yield from others
 
     def _causes_both(self, one: _Repetition, maker: int) -> bool:
         """Return whether the request begins to hold with an action that also makes the change."""
