@@ -38,15 +38,20 @@ class Rule:
     states: tuple[State, ...]
     outcomes: tuple[Outcome, ...]
 
+    @property
+    def executions(self) -> int:
+        """The executions behind the rule."""
+        return sum(outcome.count for outcome in self.outcomes)
+
 
 def extreme_rules(graph: StateGraph, intent: Intent) -> list[Rule]:
     """Return the rules of the extreme models, best supported first: one for each group."""
-    found = []
+    rules = []
     for group in graph.groups(graph.index[intent]):
         ranked = sorted(zip(group.counts, group.effects, strict=True), key=lambda p: (-p[0], p[1]))
         outcomes = (Outcome(effect, count, count / group.total) for count, effect in ranked)
-        found.append((-group.total, Rule(tuple(sorted(group.states)), tuple(outcomes))))
-    return [rule for _, rule in sorted(found, key=lambda one: (one[0], one[1].states))]
+        rules.append(Rule(tuple(sorted(group.states)), tuple(outcomes)))
+    return sorted(rules, key=lambda rule: (-rule.executions, rule.states))
 
 
 @dataclass(frozen=True, slots=True)
