@@ -111,9 +111,8 @@ def _wrong(run, finding, changes):
     lasting = any(not (set().union(*part.values()) & reversed_) for part in parts)
     if finding.lasting is not lasting or ("never undone" in finding.sentence) is not lasting:
         yield "never undone" if lasting else "undone"
-    steps = [n for n in made if every[n][3] is Ending.CHANGED
-             and not every[n][1].holds(every[n][2], words)]  # fmt: skip
-    if finding.need == "on the way" and 2 * len(steps) < len(made):
+    replayed = any(one.verdict == "on the way" for one in run.replays)
+    if finding.need == "on the way" and 2 * achieved >= len(made & inside) and not replayed:
         yield "not on the way"
     for rate, part in ((finding.rate, inside), (finding.against, could - inside)):
         if rate is not None and rate.executions != len(part):
@@ -256,7 +255,7 @@ def _against_truth(world, run, finding):
         yield f"the condition does not matter ({truths[0]:.3f}, {truths[1]:.3f})"
     if finding.need == "needless":
         needed = [n for n in made if _is_needed(world, every[n], finding, run)]
-        if 2 * len(needed) > len(made):
+        if len(needed) == len(made):  # one execution that could do without suffices
             yield "it was needed"
     if finding.lasting and "never undone" not in finding.sentence:
         yield "it lasts"
@@ -320,9 +319,12 @@ def _true_rate(world, state, intent, finding, run):
 
 
 def _is_needed(world, row, finding, run):
-    """Return whether the agent, at its best, achieves the request with the change only."""
+    """Return whether it takes more actions to achieve the request without the change."""
     state, intent, *_ = row
     holds, event = intent.test(world.vocabulary), _event(world, intent, finding, run)
     ends = {t: p for t, p in world.ends(state, intent).items() if holds(t)}
     without = sum(p for t, p in ends.items() if not event(state, t))
-    return without < _NEEDED * sum(ends.values())
+    if without >= _NEEDED * sum(ends.values()):
+        return False
+    least = world.distance(state, holds)
+    return world.distance(state, lambda t: holds(t) and not event(state, t)) > least

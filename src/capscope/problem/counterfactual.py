@@ -36,7 +36,8 @@ _MOST_IN_ALL_SUBSETS = 7
 _MOST_OTHERS = 64
 """Actions tried in the place of one."""
 _LONGEST_NOTE = 200
-_BY_CHANCE = "by chance"
+BY_CHANCE = "by chance"
+"""The note if only some repetitions of the same actions were spared the change."""
 _CHANCE = "there is chance in the world"
 _DONE = (Ending.STOPPED, Ending.WORLD_ENDED)
 
@@ -257,7 +258,7 @@ class _SequenceSearch:
         self._note_luck(again)
         if not held:
             if any(self._achieved(one) for one in again):
-                return Need.UNDECIDED, (), f"{_BY_CHANCE} the request was not achieved"
+                return Need.UNDECIDED, (), f"{BY_CHANCE} the request was not achieved"
             return Need.NEEDLESS, (), "nothing was achieved"
         for length in range(len(recorded.states)):
             if self._shows(_Repetition((), recorded.states[: length + 1])):
@@ -312,7 +313,7 @@ class _SequenceSearch:
         makers = {self._maker(one) for one in repetitions}
         maker = makers.pop()
         if self._lucky is not None:
-            return Need.NEEDLESS, self._lucky, _BY_CHANCE
+            return Need.NEEDLESS, self._lucky, BY_CHANCE
         if makers or maker is None or not all(map(self._achieved, repetitions)):
             return Need.UNDECIDED, (), _CHANCE
         for action in self._replacements(kept, maker):

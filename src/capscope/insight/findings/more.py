@@ -3,9 +3,10 @@
 Changes that always come together are one finding. Executions in which the request held already
 count only if the change came there too: with nothing to do, there is nothing to go wrong.
 
-**Need.** Replays decide where there are any. By example, a change was needless if executions of the
-same request in the same state achieved it by a part of the same changes and without this one along
-their whole trajectory, surely more often than by a slip. It is a part of the request if the same
+**Need.** Replays decide where there are any, unless it was luck. By example, a change was needless
+if executions of the same request in the same state achieved it by a part of the same changes and
+without this one along their whole trajectory, surely more often than by a slip.
+It is a part of the request if the same
 single action caused both, whenever it could happen and the request was achieved. If executions
 ended with a change before the request held, the change was on the way, if it never came beside
 another step that was seen without it, and if such changes were undone elsewhere.
@@ -29,7 +30,7 @@ from capscope.journal.execution_table import longer_trajectories
 from capscope.logic import Effect, State
 from capscope.logic.footprint import Footprint
 from capscope.problem import Hazard
-from capscope.problem.counterfactual import Need
+from capscope.problem.counterfactual import BY_CHANCE, Need
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.betting import evidence_above
 from capscope.stats.error_budget import ERROR_RATE, Share
@@ -38,7 +39,7 @@ from capscope.stats.rate import Rate
 _MOST_ROWS = 20_000
 _FEWEST = 2
 """A condition is looked for from so many occurrences on."""
-_LUCK = 0.2
+_LUCK = 1 / 3
 """How often an intent may be achieved without a needed change, by a slip."""
 _SELECTED_FROM = 10
 """Conditions are chosen by their rates, so the intervals of these are wider."""
@@ -224,7 +225,7 @@ class _Changes:
     def _need(self, hits: Mask, *, instead: bool) -> Need:
         """Say whether the request needed them, by replays, and else by examples."""
         told = need_of(
-            self.context.run.replays,
+            [one for one in self.context.run.replays if one.note != BY_CHANCE],
             set(self.rows[hits & (self.achieved != instead)].tolist()),
             self.whole,
         )
