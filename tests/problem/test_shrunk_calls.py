@@ -49,7 +49,7 @@ def decided(*calls, request="told(bo)"):
     intent = Intent.parse(request)
     others = WORDS.state([f"told({name})" for name in PEOPLE if name not in intent.objects])
     recorded = Recorded(snapshot, 3, (), list(map(written, calls)), tuple(states), Ending.STOPPED)
-    change = Change(intent.test(WORDS), intent.objects, Effect(others, 0))
+    change = Change(intent.test(WORDS), intent.objects, Effect(others, 0), ~others)
     return decide(problem, recorded, change, StepLimit(1000, 1000))
 
 

@@ -117,7 +117,7 @@ class Replays:
         for kind, (literal, every) in self._kinds(transition).items():
             if self._examined[kind] < most:
                 self._examined[kind] += 1
-                yield literal, Change(form.holds, named, every)
+                yield literal, Change(form.holds, named, every, form.own)
 
     def _kinds(self, transition: Transition) -> dict[Kind, tuple[tuple[int, bool], Effect]]:
         """Return the first literal of each kind of change, and all changes of its form."""

@@ -39,6 +39,10 @@ class RequestForm:
         asked = Effect(*vocabulary.literal_masks(intent.mentioned))
         expected = _NOTHING if groups.expected is None else groups.expected.of(intent)
         self._asked = asked.joined(expected)
+        named = set(intent.objects)
+        about = (atom for atom in vocabulary.atoms if named.issuperset(atom.arguments or [""]))
+        self.own: State = vocabulary.state(about) | self._asked.adds | self._asked.deletes
+        """The atoms that are about objects of the request only, and what was asked for."""
 
     def _lifted(self, atom: Atom) -> Atom:
         return Atom(atom.predicate, tuple(map(self._named, atom.arguments)))

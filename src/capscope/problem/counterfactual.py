@@ -82,11 +82,17 @@ class Change:
     """The objects that it names."""
     of: Effect
     """All atoms that would be the same kind of change."""
+    own: State
+    """The atoms that are about objects of the request only, and what was asked for."""
 
     def happened(self, before: State, after: State) -> bool:
         """Return whether a change of this kind was made."""
         made = Effect.between(before, after)
         return bool(made.adds & self.of.adds or made.deletes & self.of.deletes)
+
+    def is_beyond(self, effect: Effect) -> bool:
+        """Return whether an effect is about more than the objects of the request."""
+        return bool((effect.adds | effect.deletes) & ~self.own)
 
 
 class Decision(NamedTuple):
@@ -247,12 +253,14 @@ class _SequenceSearch:
         self._minimal = self._all  # actions of which none can be left out
         self._tried: dict[_Kept, list[_Repetition]] = {}
         self._lucky: _Kept | None = None
+        self._made = Effect(0, 0)
 
     def decided(self, held: bool) -> _Verdict:
         """Return the verdict, the actions that suffice, and a note."""
         recorded = self._world.repeated()
         if recorded is None:
             return Need.UNDECIDED, (), "the world does not repeat exactly"
+        self._made = Effect.between(recorded.states[0], recorded.states[-1])
         again = [self._world.take(self._all, number) for number in range(_AGAIN)]
         self._random = any(one != recorded for one in again)
         self._note_luck(again)
@@ -319,7 +327,7 @@ class _SequenceSearch:
         for action in self._replacements(kept, maker):
             numbers = range(self._repetitions)
             found = [self._world.take(kept, number, (maker, action)) for number in numbers]
-            if all(map(self._shows, found)):
+            if all(self._shows(one) and not self._shifts(one) for one in found):
                 return Need.NEEDLESS, kept, f"with {action} instead"[:_LONGEST_NOTE]
         both = {self._causes_both(one, maker) for one in repetitions}
         if len(both) > 1:
@@ -363,6 +371,11 @@ class _SequenceSearch:
 
     def _shows(self, one: _Repetition) -> bool:
         return self._achieved(one) and self._maker_at(one) is None
+
+    def _shifts(self, one: _Repetition) -> bool:
+        """Return whether something else changes instead that the request does not name."""
+        made = Effect.between(one.states[0], one.states[-1])
+        return self._change.is_beyond(made.without(self._made))
 
     def _maker(self, one: _Repetition) -> int | None:
         """Return the action that makes the change first; None if none does."""
