@@ -14,7 +14,7 @@ may come from. It is best if states differ much, and assumes one probability for
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,6 +26,8 @@ Counts = Sequence[tuple[float, float]]
 
 _MOST_DRAWS = 10**9
 _HALVINGS = 50
+_DIGITS = 20
+"""Binary digits of a bound, more than are ever shown."""
 _STAKES = 24
 _MEANS = 8
 _CONCENTRATIONS = (0.125, 0.5, 2.0, 8.0, 32.0)
@@ -68,7 +70,7 @@ def lower_bound(counts: Counts, confidence: float) -> float:
     def exceeded(bound: float) -> bool:
         return 0 < bound < 1 and log_score(counts, bound) >= least
 
-    return bisected(0.0, mean_share(counts), exceeded, 30)[0]  # more digits than are ever shown
+    return bisected(0.0, mean_share(counts), exceeded, _DIGITS)[0]
 
 
 def upper_bound(counts: Counts, confidence: float) -> float:
@@ -165,48 +167,50 @@ def _most_paid(sizes: Floats, states: Floats, bound: float, odds: Floats) -> Flo
 def _log_likelihood_ratio(counts: Counts, bound: float) -> float:
     """Return the log likelihood of a beta mixture over the best with a mean at the bound."""
     distinct = Counter(counts)
-    means = [bound + (1 - bound) * (i + 0.5) / _MEANS for i in range(_MEANS)]
-    mixtures = [
-        math.fsum(
-            states * _log_mixture(hits, draws, mean * concentration, (1 - mean) * concentration)
-            for (hits, draws), states in distinct.items()
-        )
-        for mean in means
-        for concentration in _CONCENTRATIONS
-    ]
-    return log_mean_exp(mixtures) - _best_likelihood(distinct, bound)
+    (hits, draws), states = np.array([*distinct], dtype=float).T, np.array([*distinct.values()])
+    mixtures = []
+    for concentration in _CONCENTRATIONS:
+        # What all means share: the likelihood of the draws of each state, but for where they fell.
+        shared = _log_gammas(draws + concentration) - math.lgamma(concentration)
+        for place in range(_MEANS):
+            a = (bound + (1 - bound) * (place + 0.5) / _MEANS) * concentration
+            b = concentration - a
+            gained = _log_gammas(hits + a) - math.lgamma(a)
+            gained += _log_gammas(draws - hits + b) - math.lgamma(b)
+            mixtures.append(float(states @ (gained - shared)))
+    return log_mean_exp(mixtures) - _best_likelihood(hits, draws, states, bound)
 
 
-def _best_likelihood(distinct: Mapping[tuple[float, float], int], bound: float) -> float:
+def _log_gammas(values: Floats) -> Floats:
+    return np.array([math.lgamma(value) for value in values.tolist()])
+
+
+def _best_likelihood(hits: Floats, draws: Floats, states: Floats, bound: float) -> float:
     """Return the largest log likelihood of probabilities whose mean is at most the bound.
 
     Lowering a probability costs likelihood, at the optimum the same in each state:
     hits / p − misses / (1 − p) = μ, a quadratic equation in p.
     """
-    states = sum(distinct.values())
+    most = bound * float(states.sum())
 
-    def at(price: float) -> dict[tuple[float, float], float]:
-        return {(h, n): _lowered(h, n, price) for h, n in distinct}
+    def at(price: float) -> Floats:
+        whole = draws + price
+        root = np.sqrt(np.maximum(whole * whole - 4 * price * hits, 0.0))
+        lowered: Floats = np.minimum(2 * hits / (whole + root), 1.0)
+        return lowered
 
-    def low_enough(price: float) -> bool:
-        return math.fsum(p * distinct[c] for c, p in at(price).items()) <= bound * states
+    def too_high(price: float) -> bool:
+        return float(at(price) @ states) > most
 
     # No probability exceeds draws / μ, so the mean is low enough here at the latest.
-    high = sum(draws * k for (_, draws), k in distinct.items()) / (bound * states)
-    halvings = 0 if low_enough(0.0) else _HALVINGS
-    best = at(bisected(0.0, high, lambda price: not low_enough(price), halvings)[0])
-    return math.fsum(k * _log_likelihood(*c, best[c]) for c, k in distinct.items())
-
-
-def _lowered(hits: float, draws: float, price: float) -> float:
-    whole = draws + price
-    return min(2 * hits / (whole + math.sqrt(max(whole * whole - 4 * price * hits, 0.0))), 1.0)
+    high = float(draws @ states) / most
+    best = at(bisected(0.0, high, too_high, _HALVINGS if too_high(0.0) else 0)[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gained = np.where(hits > 0, hits * np.log(best), 0.0)
+        gained += np.where(draws > hits, (draws - hits) * np.log1p(-best), 0.0)
+    return float(states @ gained)
 
 
 def _log_likelihood(hits: float, draws: float, p: float) -> float:
     gained = hits * math.log(p) if hits else 0.0
     return gained + ((draws - hits) * math.log1p(-p) if draws > hits else 0.0)
-
-
-def _log_mixture(hits: float, draws: float, a: float, b: float) -> float:
-    return log_beta(a + hits, b + draws - hits) - log_beta(a, b)

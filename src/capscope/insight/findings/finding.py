@@ -37,8 +37,8 @@ class Kind(StrEnum):
     """One object, or a few, differ from the others."""
 
 
-_HARMLESS = (Need.PART, Need.ON_THE_WAY)
-_NEEDS = (Need.NEEDLESS, Need.UNDECIDED, *_HARMLESS)
+HARMLESS = (Need.PART, Need.ON_THE_WAY)
+_NEEDS = (Need.NEEDLESS, Need.UNDECIDED, *HARMLESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Finding:
     @property
     def watch(self) -> bool:
         """Whether it is something to watch out for."""
-        return self.hazard or not (self.harmless or self.need in _HARMLESS)
+        return self.hazard or not (self.harmless or self.need in HARMLESS)
 
     @property
     def certain(self) -> bool:

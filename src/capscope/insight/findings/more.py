@@ -6,8 +6,9 @@ count only if the change came there too: with nothing to do, there is nothing to
 **Need.** Replays decide where there are any, unless it was luck. By example, a change was needless
 if executions of the same request in the same state achieved it by a part of the same changes and
 without this one along their whole trajectory, surely more often than by a slip.
-It is a part of the request if the same
-single action caused both, whenever it could happen and the request was achieved. If executions
+It is a part of the request if replays
+say so, or if the same single action caused both whenever it could happen and the request was
+achieved. If executions
 ended with a change before the request held, the change was on the way, if it never came beside
 another step that was seen without it, and if such changes were undone elsewhere.
 """
@@ -24,7 +25,7 @@ import numpy as np
 from capscope.insight.changes import UnrequestedChange, unrequested_changes
 from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Finding, Kind
+from capscope.insight.findings.finding import HARMLESS, Finding, Kind
 from capscope.insight.needs import need_of
 from capscope.journal.execution_table import longer_trajectories
 from capscope.logic import Effect, State
@@ -163,8 +164,12 @@ class _Changes:
         example = self.context.nearest(self.rows[hits].tolist())
         instead = 2 * int(self.achieved[hits].sum()) < int(hits.sum())
         capabilities = np.unique(table.capability[self.rows[hits]]).tolist()
-        rate = self._rate(inside, bool(when))
-        told = int(hits.sum()) >= _SHOWN or rate.high - rate.low <= _WIDEST
+        need = Need.ON_THE_WAY if step else self._need(hits, instead=instead)
+        counted = need in HARMLESS  # many in some worlds, and no reason to look closer
+        rate = None if counted else self._rate(inside, bool(when))
+        if rate and int(hits.sum()) < _SHOWN and rate.high - rate.low > _WIDEST:
+            rate = None
+        otherwise = None if counted or inside.all() else self._rate(~inside, bool(when))
         return Finding(
             Kind.ELSE if instead else Kind.MORE,
             first.request,
@@ -173,9 +178,9 @@ class _Changes:
             int(hits.sum()),
             int(inside.sum()),
             when,
-            rate if told else None,
-            self._rate(~inside, bool(when)) if not inside.all() else None,
-            Need.ON_THE_WAY if step else self._need(hits, instead=instead),
+            rate,
+            otherwise,
+            need,
             self.lasting,
             any(form.named for form in self.forms),
             any(self._is_hazard(row) for row in self.rows[hits].tolist()),
@@ -231,11 +236,11 @@ class _Changes:
         )
         if told is Need.NEEDLESS or self._spared_elsewhere(hits):
             return Need.NEEDLESS
-        if told is Need.ON_THE_WAY and self.alone:
+        if told is Need.PART or (told is Need.ON_THE_WAY and self.alone):
             return told
         # What no action can have without the other is one thing, if that is always so.
         steps = self.context.table.simulator_steps[self.rows[hits & self.achieved]]
-        at_once = told is Need.PART or (len(steps) > 0 and bool((steps == 1).all()))
+        at_once = len(steps) > 0 and bool((steps == 1).all())
         return Need.PART if at_once and self.hits[self.achieved].all() else Need.UNDECIDED
 
     def _spared_elsewhere(self, hits: Mask) -> bool:
