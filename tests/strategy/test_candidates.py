@@ -11,7 +11,7 @@ from capscope.logic import Effect, Intent
 from capscope.model import LearnedModel, StateGraph
 from capscope.model.transitions import DistancesFromStart
 from capscope.strategy import candidates as module
-from capscope.strategy.candidates import Candidates, where_equal
+from capscope.strategy.candidates import Candidates, new_pairs, where_equal
 from support.chance_worlds import ASKED, DONE
 from support.chance_worlds import WORDS as CHANCES
 from support.pursuing_agents import (
@@ -156,6 +156,15 @@ def test_novelty_is_that_of_the_rarest_literal_and_of_new_pairs_of_atoms():
     for (state, capability), novelty in novelties(asking.candidates).items():
         tried = [one for one, intent in pairs if INTENTS.index(intent) == capability]
         assert novelty == pytest.approx(naive_novelty(tried, state)), (state, capability)
+
+
+@pytest.mark.parametrize("atoms", [3, 64, 70, 130])
+def test_pairs_of_atoms_that_never_held_together_are_those_of_a_product_of_matrices(atoms):
+    random = np.random.default_rng(atoms)
+    bits = (random.random((20, atoms)) < 0.3).astype(np.uint8)
+    together = random.random((atoms, atoms)) < 0.9
+    counted = np.diag(bits.astype(int) @ ~together @ bits.T.astype(int))
+    assert new_pairs(bits, together).tolist() == counted.tolist()
 
 
 def test_novelty_and_doubt_follow_the_answers_as_if_computed_anew():

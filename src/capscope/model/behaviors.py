@@ -663,9 +663,12 @@ class Behaviors:
         for i in np.unique(which).tolist() if others or behavior.tree is not None else ():
             own = np.flatnonzero(possible[i])
             possible[i, own] = self._fits(behavior, bindings[i], rows[own], others)
+        place_of = np.full(len(matrix), len(rows))
+        place_of[rows] = np.arange(len(rows))
         for i, binding in enumerate(bindings):
             if binding in behavior.seen:
-                possible[i] |= np.isin(rows, behavior.seen[binding])
+                known = place_of[behavior.seen[binding]]
+                possible[i, known[known < len(rows)]] = True
         which, place = np.nonzero(possible)
         return which, place
 

@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capscope.logic import Effect, State
 from capscope.model import LearnedModel, PairStats, StateGraph
 from capscope.model.transitions import DistancesFromStart, predicted_transitions
 from capscope.seeds import child_seed
-from capscope.stats.arrays import Floats, Integers, Mask
+from capscope.stats.arrays import Bits, Floats, Integers, Mask
 from capscope.strategy.hazard_search import HazardSearch
 
 _MOST_PAIRS = 100_000
@@ -205,8 +206,11 @@ class Candidates:
         novelty: Floats = 1.0 / (1.0 + rarest)
         together = self._together[capability]
         if len(together):
-            held = bits.astype(np.float32)
-            new = np.einsum("sa,sa->s", held @ (~together).astype(np.float32), held)
+            # An atom that never held before is new together with each other one that holds.
+            held, first = (x.sum(axis=1, dtype=np.int64) for x in (bits, bits[:, ones == 0]))
+            new = first * (2 * held - first)
+            few = np.flatnonzero(new < _MANY_NEW_PAIRS)
+            new[few] = new_pairs(bits[few], together)
             novelty = 0.5 * novelty + 0.5 * np.minimum(new / _MANY_NEW_PAIRS, 1.0)
         return novelty
 
@@ -426,6 +430,28 @@ class Candidates:
         newest = doubt[-max(len(doubt) // 10, 10) :].mean()
         lost = max(1.0 - float(self._visits.sum()), 0.0)
         return float(doubt @ self._visits + lost * newest) * self._model.calibration
+
+
+def new_pairs(bits: Bits, together: Mask) -> Integers:
+    """Return, for each state, how many pairs of its atoms never held together.
+
+    By words of bits; the threads of a product of matrices cost more than they save.
+
+    >>> new_pairs(np.array([[1, 1, 0]], dtype=np.uint8), np.eye(3, dtype=bool)).tolist()
+    [2]
+    """
+    found: Integers = np.zeros(len(bits), dtype=np.int64)
+    for held, unknown in zip(_words(bits).T, _words(~together).T, strict=True):
+        found += (np.bitwise_count(held[:, None] & unknown) * bits).sum(axis=1, dtype=np.int64)
+    return found
+
+
+def _words(bits: Bits | Mask) -> NDArray[np.uint64]:
+    """Pack each row of bits into words."""
+    padded = np.zeros((len(bits), -(-bits.shape[1] // 64) * 64), dtype=np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    words: NDArray[np.uint64] = np.packbits(padded, axis=1).view(np.uint64)
+    return words
 
 
 def where_equal(one: Effect, other: Effect) -> tuple[State, State] | None:
