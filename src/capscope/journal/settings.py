@@ -119,6 +119,13 @@ class Settings:
         "random seen states instead (adaptive).",
         group=OptionGroup.CLAIM,
     )
+    confirm: float = _setting(
+        0.2,
+        "Largest share of the executions that follow up changes beyond requests and refusals "
+        "(adaptive).",
+        0,
+        0.9,
+    )
     scope: int = _setting(
         0, "Ask only in states that fewer than this many capabilities lead to; 0: all (adaptive)."
     )

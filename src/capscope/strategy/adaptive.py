@@ -5,7 +5,7 @@ generalizes (`capscope.model.LearnedModel`) says which pairs are in doubt. A dra
 from any state seen before. These kinds of draws alternate:
 
 - a pair whose first outcome was not foreseen is asked again at once: is it a condition or chance?
-- a request that sometimes also changes other objects is drawn again, a dozen times (`suspicions`);
+- a share of the executions confirms what would be a finding (`confirmation`);
 - pairs in doubt or unlike those tried, weighed by relevance (`candidates`);
 - pairs whose odds are least known, while odds are expected to be the larger error;
 - untried pairs of the states nearest to the beginning;
@@ -43,8 +43,8 @@ from capscope.strategy.base import (
     batch_query,
 )
 from capscope.strategy.candidates import Candidate, Candidates
+from capscope.strategy.confirmation import Confirmation
 from capscope.strategy.hazard_search import HazardSearch
-from capscope.strategy.suspicions import Suspicions
 
 _CANDIDATES, _QUERY, _SEQUENCE, _RESET = -6, -7, -8, -9  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
@@ -80,7 +80,7 @@ class AdaptiveStrategy:
             self.model, self._distances, settings.scope, seed, self._hazards
         )
         self._repeats: deque[Candidate] = deque()
-        self._suspicions = Suspicions(graph)
+        self._confirmation = Confirmation(self.model, settings.confirm)
         self._queries = 0
         self._executions = 0
         self._near_asked = 0
@@ -126,7 +126,7 @@ class AdaptiveStrategy:
         self, number: int, draw: np.random.Generator
     ) -> Iterator[Callable[[int], Sequence[Candidate]]]:
         """Yield where to take pairs from, in the order of preference for this query."""
-        candidates = self._candidates
+        candidates, confirmation = self._candidates, self._confirmation
 
         def near(most: int) -> Sequence[Candidate]:
             return candidates.near(most, _NEAR)
@@ -134,6 +134,8 @@ class AdaptiveStrategy:
         def odds(most: int) -> Sequence[Candidate]:
             return candidates.uncertain_odds(most, draw)
 
+        if confirmation.is_due(number):
+            yield lambda most: confirmation.questions(number, most, candidates.states, draw)
         turns = [turn for since, turn in _NEAR_TURNS.items() if since <= self._executions]
         if self._completing or number % turns[-1] == 0:
             yield near
@@ -201,8 +203,8 @@ class AdaptiveStrategy:
             self._candidates.recount()
         else:
             self._candidates.observe(result.pairs, first, observed.changed)
-        again = [*observed.contradicted, *self._suspicions.observe(result.pairs)]
-        self._repeats.extend(Candidate(*pair, 1.0) for pair in again)
+        self._repeats.extend(Candidate(*pair, 1.0) for pair in observed.contradicted)
+        self._confirmation.observe(result.pairs)
         if self._executions >= self._refresh_at or self._candidates.outdated:
             self._refresh()
 
@@ -213,6 +215,7 @@ class AdaptiveStrategy:
     def _refresh(self) -> None:
         self._refresh_at = self._executions * _REFRESH + 5
         self._candidates.refresh()
+        self._confirmation.refresh()
         self._begin_audit_if_due()
 
     def _begin_audit_if_due(self) -> None:

@@ -126,6 +126,11 @@ class Candidates:
         return flow.visits(start, _STEPS, _DISCOUNT)
 
     @property
+    def states(self) -> list[State]:
+        """The states in which executions may start."""
+        return list(self._place)
+
+    @property
     def _tried(self) -> Mask:
         flags: Mask = self._draws > 0
         return flags
