@@ -216,7 +216,8 @@ def test_a_report_that_is_not_ready_in_time_is_omitted_and_that_is_said(tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - begun < 60
-    assert "report: omitted (time limit; write it with: capscope report run)" in done.stdout
+    told = " ".join(done.stdout.split())
+    assert "report omitted (time limit)" in told and "page: capscope report run" in told
     assert not (tmp_path / "run" / "report.html").exists()
     assert json.loads((tmp_path / "run" / "model.json").read_text())["capabilities"]
     assert load(tmp_path / "run").stop_reason == StopReason.budget("seconds")
@@ -245,5 +246,5 @@ def test_a_claim_that_was_not_checked_in_time_is_not_made(tmp_path, json_wanted)
         assert {told[key] for key in ("report", "verdict", "audit", "coverage", "drift")} == {None}
         assert told["executions"] > 0
     else:
-        assert "what may be claimed: omitted (time limit)" in done.stdout
+        assert "what may be claimed, and the report: omitted (time limit;" in done.stdout
         assert "confidence" not in done.stdout

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from capscope import Predicate, Vocabulary
-from capscope.insight.conditions import LiftedFeatures, Scope, find_condition
+from capscope.insight.conditions import LiftedFeatures, TermScope, find_condition
 from capscope_experiments.benchmarks.conditions import (
     NONE,
     PLANTED,
@@ -82,14 +82,14 @@ def test_literals_are_written_with_the_variables_of_the_request():
     states = [state_of("on(a,low)"), state_of("on(b,top)", "heavy(b)", "open()"), state_of()]
     bindings = [("a",), ("a",), ("b",)]
     features = LiftedFeatures.of(CRATES, states, bindings)
-    by_scope = {scope: set() for scope in Scope}
+    by_scope = {scope: set() for scope in TermScope}
     for scope, literal in zip(features.scopes, features.literals, strict=True):
         by_scope[scope].add(str(literal))
-    assert by_scope[Scope.REQUEST] == {"open()"}
-    assert by_scope[Scope.CONSTANT] == {"x = a", "x = b"}
-    assert by_scope[Scope.RELATED] == {"on(x,some shelf)"}
-    assert {"heavy(another crate)", "on(another crate,some shelf)"} < by_scope[Scope.BYSTANDER]
-    assert "on(a,low)" in by_scope[Scope.BYSTANDER]
+    assert by_scope[TermScope.REQUEST] == {"open()"}
+    assert by_scope[TermScope.CONSTANT] == {"x = a", "x = b"}
+    assert by_scope[TermScope.RELATED] == {"on(x,some shelf)"}
+    assert {"heavy(another crate)", "on(another crate,some shelf)"} < by_scope[TermScope.BYSTANDER]
+    assert "on(a,low)" in by_scope[TermScope.BYSTANDER]
     holding = {
         str(literal): values.tolist()
         for literal, values in zip(features.literals, features.values.T, strict=True)

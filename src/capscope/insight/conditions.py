@@ -19,8 +19,9 @@ from itertools import islice
 
 import numpy as np
 
-from capscope.logic import Atom, Literal, State, Vocabulary
+from capscope.logic import State, Vocabulary
 from capscope.logic.footprint import variable_names
+from capscope.model.lifted_rules import LiftedLiteral
 from capscope.model.state_graph import StateMatrix
 from capscope.model.terms import SAME, Binding, Term, TermSpace
 from capscope.stats.arrays import Integers, Mask
@@ -34,7 +35,7 @@ LEAST_DIFFERENCE = 0.1
 """Two rates closer than this count as equal for a reader."""
 
 
-class Scope(IntEnum):
+class TermScope(IntEnum):
     """How much of the state one must look at to see whether a literal holds."""
 
     REQUEST = 0
@@ -54,36 +55,13 @@ _SCOPE_WEIGHTS = (0.5, 0.15, 0.15, 0.1, 0.1)
 
 
 @dataclass(frozen=True)
-class LiftedLiteral:
-    """A literal over the variables of a request.
-
-    >>> print(LiftedLiteral((Atom("=", ("x", "d")),)), LiftedLiteral((Atom("night"),), False))
-    x = d not night()
-    """
-
-    atoms: tuple[Atom, ...]
-    """An atom, or two about the same further object; `=` says which object a variable is."""
-    positive: bool = True
-
-    def __str__(self) -> str:
-        first = self.atoms[0]
-        if first.predicate == _EQUAL:
-            return f"{first.arguments[0]} {'=' if self.positive else '!='} {first.arguments[1]}"
-        if len(self.atoms) == 1:
-            return str(Literal(first, self.positive))
-        one, other = self.atoms
-        (further,) = {a for a in one.arguments if a in other.arguments}
-        return f"{'some' if self.positive else 'no'} {further} with {one} and {other}"
-
-
-@dataclass(frozen=True)
 class LiftedFeatures:
     """What held before each of some executions, in terms of their requests' variables."""
 
     variables: tuple[str, ...]
     literals: tuple[LiftedLiteral, ...]
     """All positive."""
-    scopes: tuple[Scope, ...]
+    scopes: tuple[TermScope, ...]
     """Of each literal, in ascending order."""
     values: Mask
     """For each execution, whether each literal held."""
@@ -152,7 +130,7 @@ class LiftedFeatures:
             self, values=self.values[rows], states=self.states[rows], objects=self.objects[rows]
         )
 
-    def within(self, scope: Scope) -> LiftedFeatures:
+    def within(self, scope: TermScope) -> LiftedFeatures:
         """Keep the literals of one scope."""
         kept = [i for i, one in enumerate(self.scopes) if one is scope]
         literals = tuple(self.literals[i] for i in kept)
@@ -168,7 +146,7 @@ class LiftedFeatures:
         return inside
 
 
-_Feature = tuple[Scope, LiftedLiteral, Mask]
+_Feature = tuple[TermScope, LiftedLiteral, Mask]
 
 
 def _terms(
@@ -194,11 +172,11 @@ def _terms(
         term = space.terms[column]
         named = any(v >= 0 for _, arguments in term.atoms for v in arguments)
         if len(term.atoms) > 1:
-            scope = Scope.PAIR
+            scope = TermScope.PAIR
         elif space.plain(column):
-            scope = Scope.REQUEST
+            scope = TermScope.REQUEST
         else:
-            scope = Scope.RELATED if named else Scope.BYSTANDER
+            scope = TermScope.RELATED if named else TermScope.BYSTANDER
         yield scope, _worded(term, vocabulary, variables, asked), values[:, column]
 
 
@@ -214,12 +192,8 @@ def _worded(
             return variables[place]
         return further if place == SAME else f"{'another' if kind in asked else 'some'} {kind}"
 
-    return LiftedLiteral(
-        tuple(
-            Atom(predicate, tuple(map(name, arguments, kinds[predicate])))
-            for predicate, arguments in term.atoms
-        )
-    )
+    atoms = ((one, tuple(map(name, arguments, kinds[one]))) for one, arguments in term.atoms)
+    return LiftedLiteral(tuple(atoms), shared=further)
 
 
 def _constants(bindings: Sequence[Binding], variables: Sequence[str]) -> Iterator[_Feature]:
@@ -228,8 +202,8 @@ def _constants(bindings: Sequence[Binding], variables: Sequence[str]) -> Iterato
         names = sorted(set(own))
         if 1 < len(names) <= _MOST_NAMED:
             for name in names:
-                literal = LiftedLiteral((Atom(_EQUAL, (variable, name)),))
-                yield Scope.CONSTANT, literal, np.array([o == name for o in own])
+                literal = LiftedLiteral(((_EQUAL, (variable, name)),))
+                yield TermScope.CONSTANT, literal, np.array([o == name for o in own])
 
 
 def _ground(vocabulary: Vocabulary, matrix: StateMatrix, rows: Integers) -> Iterator[_Feature]:
@@ -238,7 +212,11 @@ def _ground(vocabulary: Vocabulary, matrix: StateMatrix, rows: Integers) -> Iter
     varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
     atoms = [(vocabulary.atoms[column], column) for column in varying.tolist()]
     for atom, column in [one for one in atoms if one[0].arguments][:_MOST_GROUND]:
-        yield Scope.BYSTANDER, LiftedLiteral((atom,)), bits[:, column]
+        yield (
+            TermScope.BYSTANDER,
+            LiftedLiteral(((atom.predicate, atom.arguments),)),
+            bits[:, column],
+        )
 
 
 @dataclass(frozen=True)
@@ -339,9 +317,9 @@ def _rows(
 def _roles(features: LiftedFeatures, columns: Sequence[int]) -> Iterator[int]:
     """Yield the variables that some literals say to be a certain object."""
     for column in columns:
-        atom = features.literals[column].atoms[0]
-        if atom.predicate == _EQUAL:
-            yield features.variables.index(atom.arguments[0])
+        predicate, arguments = features.literals[column].atoms[0]
+        if predicate == _EQUAL:
+            yield features.variables.index(arguments[0])
 
 
 def _told(features: LiftedFeatures, columns: Sequence[int], sign: bool) -> LiftedLiteral:

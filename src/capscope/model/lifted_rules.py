@@ -53,16 +53,24 @@ class LiftedLiteral:
 
     >>> str(LiftedLiteral((("on", ("z", "X")), ("clear", ("z",))), positive=False))
     'no z with on(z,X) and clear(z)'
+    >>> str(LiftedLiteral((("=", ("x", "d")),), positive=False))
+    'x != d'
     """
 
     atoms: tuple[tuple[str, tuple[str, ...]], ...]
+    """`=` says which object a variable is."""
     positive: bool = True
+    shared: str = "z"
+    """The object that two atoms share."""
 
     def __str__(self) -> str:
-        texts = [_atom_text(name, arguments) for name, arguments in self.atoms]
-        if len(texts) == 1:
-            return texts[0] if self.positive else f"not {texts[0]}"
-        return f"{'some' if self.positive else 'no'} z with {' and '.join(texts)}"
+        name, arguments = self.atoms[0]
+        if name == "=":
+            return f"{arguments[0]} {'=' if self.positive else '!='} {arguments[1]}"
+        texts = " and ".join(str(Atom(*one)) for one in self.atoms)
+        if len(self.atoms) == 1:
+            return texts if self.positive else f"not {texts}"
+        return f"{'some' if self.positive else 'no'} {self.shared} with {texts}"
 
     def named(self, names: Sequence[str]) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
         """Return the atoms with names for further objects, and the names used."""
@@ -71,7 +79,7 @@ class LiftedLiteral:
         for predicate, arguments in self.atoms:
             written = []
             for place, argument in enumerate(arguments):
-                shared = argument == "z" and len(self.atoms) > 1
+                shared = argument == self.shared and len(self.atoms) > 1
                 if shared or argument == _FURTHER:
                     key = argument if shared else (predicate, place)
                     found[key] = argument = found[key] if key in found else next(free)
@@ -241,17 +249,11 @@ def lifted_name(intent: Intent, vocabulary: Vocabulary) -> str:
     return " or ".join(
         " and ".join(
             ("" if x.positive else "not ")
-            + _atom_text(x.atom.predicate, [roles[o] for o in x.atom.arguments])
+            + str(Atom(x.atom.predicate, tuple(roles[o] for o in x.atom.arguments)))
             for x in term
         )
         for term in intent.alternatives
     )
-
-
-def _atom_text(name: str, arguments: Sequence[str]) -> str:
-    if name == "=":
-        return " = ".join(arguments)
-    return f"{name}({','.join(arguments)})"
 
 
 def _matches(

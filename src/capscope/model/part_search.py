@@ -23,7 +23,7 @@ from capscope.logic import Effect, Literal, State, Vocabulary
 from capscope.model.decomposition import Decomposition, tried
 from capscope.model.outcome_types import NO_CHANGE
 from capscope.model.part_rounds import Trials
-from capscope.model.part_table import Path, Record, Table
+from capscope.model.part_table import PartTable, Path, Record
 from capscope.model.parts import (
     REQUEST,
     VARIABLES,
@@ -276,7 +276,7 @@ class _Comparison:
             for record, possible, hits, rest in self.rows
             for one in possible
         ]
-        table = Table(self.known, self.graph, self.part, rows)
+        table = PartTable(self.known, self.graph, self.part, rows)
         score, rates = table.fit()
         fits = [(score, replace(self.part, rates=rates))]
         nothing = np.array([rest == NO_CHANGE and r.alone for r, _, _, rest in self.rows])
@@ -291,7 +291,7 @@ class _Comparison:
                 for r, _, hits, rest in self.rows
                 if r.alone and rest == NO_CHANGE
             ]
-            stays, idle = Table(self.known, self.graph, self.part, ends).fit()
+            stays, idle = PartTable(self.known, self.graph, self.part, ends).fit()
             fits.append((score + stays, replace(self.part, rates=rates, idle=idle)))
         return fits
 
@@ -300,7 +300,7 @@ class _Comparison:
         chosen = [(r, possible, hits[0], rest) for r, possible, hits, rest in self.rows if hits]
         among, price, chosen = self._among(chosen)
         rows = [(record, rest, None, bool(hits)) for record, _, hits, rest in self.rows]
-        score, rates = Table(self.known, self.graph, self.part, rows).fit()
+        score, rates = PartTable(self.known, self.graph, self.part, rows).fit()
         score -= price
         evenly = -sum(r.times * math.log(len(possible)) for r, possible, _, _ in chosen)
         preferring, weights = _preferences(chosen)
@@ -320,7 +320,7 @@ class _Comparison:
         price = 0.0
         while len(found) < _MOST_AMONG:
             rows = [(r, rest, x, x == hit) for r, possible, hit, rest in chosen for x in possible]
-            table = Table(self.known, self.graph, self.part, rows)
+            table = PartTable(self.known, self.graph, self.part, rows)
             best = table.narrowed([len(possible) for _, possible, _, _ in chosen])
             if best is None:
                 break

@@ -58,7 +58,7 @@ _Row = tuple[Record, Effect, PartInstance | None, bool]
 """A record, the rest of its effect, an instance, and whether it changed."""
 
 
-class Table:
+class PartTable:
     """Rows in which a part may have happened, with the conditions that hold in each."""
 
     def __init__(

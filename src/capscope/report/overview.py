@@ -35,7 +35,10 @@ def run_lines(run: Run) -> Iterator[str]:
         yield from run_screen_lines(run)
         return
     yield f"{run.problem}: {counted(run.usage.executions, 'execution')}, stopped: {run.stop_reason}"
-    yield f"the report is omitted ({run.omitted}); see: capscope show {run.path}"
+    yield (
+        f"what may be claimed, and the report: omitted ({run.omitted}); "
+        f"see: capscope show {run.path}"
+    )
 
 
 def run_document(run: Run) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capscope.insight.conditions import FoundCondition, LiftedFeatures, Scope, find_condition
+from capscope.insight.conditions import FoundCondition, LiftedFeatures, TermScope, find_condition
 from capscope.insight.findings.context import FindingContext
 from capscope.insight.findings.finding import Finding, Kind
 from capscope.insight.findings.requests import FormRequests, requests
@@ -79,7 +79,7 @@ def confusions(parts: Sequence[Mistake], error_rate: float, questions: int) -> I
     features = LiftedFeatures.joined([p.form.features.where(p.could) for p in parts])
     became = np.concatenate([part.became[part.could] for part in parts])
     condition = find_condition(
-        features.within(Scope.CONSTANT), became, error_rate, difference=_DIFFERENCE
+        features.within(TermScope.CONSTANT), became, error_rate, difference=_DIFFERENCE
     )
     for part in parts if condition is not None and condition.when else ():
         assert condition is not None

@@ -64,7 +64,7 @@ def _of_form(
     refuses = idle[inside].sum() >= _MOSTLY * failed[inside].sum()
     refuses = refuses and failed[inside].mean() >= _MOSTLY
     kind = Kind.REFUSES if refuses else Kind.LESS
-    if any(literal.atoms[0].predicate == "=" for literal in found.when):
+    if any(literal.atoms[0][0] == "=" for literal in found.when):
         kind = Kind.EXCEPTION
     happened = idle if refuses else failed
     yield _finding(form, kind, happened, inside, found.when, questions)

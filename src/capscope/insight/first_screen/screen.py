@@ -338,6 +338,8 @@ def _cost(run: RunFacts) -> str:
         parts.append(f"{counted(cut, 'execution')} cut short by a budget and not used")
     if run.workers_lost:
         parts.append(f"{counted(run.workers_lost, 'worker')} lost and their executions repeated")
+    if run.omitted:
+        parts.append("report omitted (time limit)")
     return ", ".join(parts)
 
 
