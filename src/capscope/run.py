@@ -504,6 +504,7 @@ def _with_last_words(limit: TimeLimit, where: WorkerSettings, path: Path, source
 def _carry_out(
     opened: RunDirectory, spec: RunSpec, listener: Listener, temporary: TemporaryRun | None
 ) -> Run:
+    from capscope.insight.first_screen.screen import without_report
     from capscope.report.page.report import write_results
 
     record_file_digest(opened.journal, spec.source)
@@ -533,4 +534,6 @@ def _carry_out(
             spec.limit.enforced(lambda: write_results(run, pictures))
         except OutOfTime:
             run.omitted = f"time limit; write it with: capscope report {run.path}"
+            if run.summed_up:
+                run.first_screen = without_report(run.first_screen, run.path)
     return run

@@ -52,10 +52,12 @@ def careless(step=step, agent=Careless):
     )
 
 
-def assessed(problem=careless, executions=60, run=None, seed=3, budget=None, replays=1000, **how):
+def assessed(
+    problem=careless, executions=60, run=None, seed=3, budget=None, replays=1000, ratio=0.5, **how
+):
     return assess(
         problem, seed=seed, budget=budget or Budget(executions=executions), run=run,
-        settings=Settings(batch=4, replays=replays), **how,
+        settings=Settings(batch=4, replays=replays, replay_ratio=ratio), **how,
     )  # fmt: skip
 
 
@@ -83,6 +85,31 @@ def test_replays_count_as_steps_and_not_as_executions():
     assert run.usage.simulator_steps == without.usage.simulator_steps
 
 
+class Hesitant(Careless):
+    """One that first does thirty times what changes nothing."""
+
+    def begin(self, intent, seed):
+        super().begin(intent, seed)
+        idle = "-" + NAMES[(NAMES.index(self.left[0][-1]) + 1) % 3]
+        self.left = [*[idle] * 30, *self.left] if len(self.left) > 1 else self.left
+        return self
+
+
+def hesitant():
+    problem = careless(agent=Hesitant)
+    return Problem(**{**vars(problem), "limits": Limits(temporal_length=None, horizon=40)})
+
+
+def test_long_executions_wait_until_there_is_room_for_their_replays():
+    decided = {}
+    for ratio in (0, 0.1, 0.5):
+        run = assessed(hesitant, replays=100, ratio=ratio)
+        most = 100 + ratio * run.usage.simulator_steps
+        assert run.usage.replay_steps <= most
+        decided[ratio] = len(run.replays)
+    assert decided[0] == 0 < decided[0.1] < decided[0.5] == 3
+
+
 def test_nothing_is_replayed_if_nothing_changes_beyond_requests():
     class Careful(Careless):
         def begin(self, intent, seed):
@@ -103,11 +130,11 @@ def rows(path):
         return db.execute("SELECT * FROM replays").fetchall()
 
 
-@pytest.mark.parametrize("strategy_seed", [0, 1])
+@pytest.mark.parametrize(("strategy_seed", "most"), [(0, 1000), (1, 1000), (1, 15)])
 def test_a_run_that_is_killed_between_replays_makes_those_that_are_missing(
-    tmp_path, monkeypatch, strategy_seed
+    tmp_path, monkeypatch, strategy_seed, most
 ):
-    whole = assessed(desk, 40, tmp_path / "whole", strategy_seed)
+    whole = assessed(desk, 40, tmp_path / "whole", strategy_seed, replays=most)
     made = [0]
     decide, add = replays_module.decide, Journal.add_replay
 
@@ -122,7 +149,7 @@ def test_a_run_that_is_killed_between_replays_makes_those_that_are_missing(
     monkeypatch.setattr(replays_module, "decide", counted)
     monkeypatch.setattr(Journal, "add_replay", add_and_die)
     with pytest.raises(KeyboardInterrupt):
-        assessed(desk, 40, tmp_path / "killed", strategy_seed)
+        assessed(desk, 40, tmp_path / "killed", strategy_seed, replays=most)
     for _ in range(len(whole.replays) - 1):
         with pytest.raises(KeyboardInterrupt):
             load(tmp_path / "killed").resume(problem=desk())

@@ -65,6 +65,8 @@ def test_draws_are_listed_below_their_rule_with_the_state_they_started_in(run, c
         place = f"query {draw['query']}, draw {draw['draw']}, execution {draw['execution']}: "
         line = next(line for line in lines if line.strip().startswith(place))
         assert draw["ending"] in line
+        below = lines[lines.index(line) + 1].strip()
+        assert below == (", ".join(map(str, draw["actions"])) or "no action recorded")
         above = [other for other in lines[: lines.index(line)] if other.startswith("      in ")]
         assert above[-1] == f"      in {', '.join(draw['before']) or 'no atom'}:"
     assert SHARED not in shown

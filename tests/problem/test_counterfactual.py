@@ -178,6 +178,22 @@ def test_actions_that_are_listed_only_where_they_are_possible_are_found_again():
     assert decided(part, [done, more], "c", "b").verdict is Need.PART
 
 
+def test_an_execution_is_repeated_from_a_position_nearby_if_it_ends_alike_there():
+    damage = rules(look=">", do="c>a", break_it=">b", ready=">c")
+    states = [WORDS.state(map("{}()".format, atoms)) for atoms in ("c", "bc", "abc")]
+    told = Change(Intent.parse("a").test(WORDS), (), literal("b"), states[0] | 1)
+    steps = []
+    for nearby in (None, b'""', b'"c"'):
+        recorded = Recorded(
+            b'""', 0, ["ready", *["look"] * 9], ["break_it", "do"], tuple(states),
+            Ending.STOPPED, nearby,
+        )  # fmt: skip
+        found = decide(damage, recorded, told, ENOUGH)
+        assert found[:2] == (Need.NEEDLESS, (1,))
+        steps.append(found.steps)
+    assert steps[0] == steps[2] + 10 < steps[1]
+
+
 class Forgetful(FunctionWorld):
     """A world in which a restore does not put back everything."""
 

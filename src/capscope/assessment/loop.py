@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from capscope.assessment.ask import Query, retrace
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.known_positions import describe_initial, reset_positions
-from capscope.assessment.replays import Replays, steps_left
+from capscope.assessment.replays import Replays
 from capscope.assessment.run_state import RunSpec, RunState
 from capscope.assessment.time_limit import SHORTEST_WORK, OutOfTime
 from capscope.assessment.worker_pool import WorkerPool
@@ -171,11 +171,8 @@ def _replay(state: RunState, replays: Replays, query: Query, draws: Sequence[Dra
     """Replay what is new in the draws of a query; return whether the budget sufficed."""
     if not state.spec.limit.to_ask():
         return True
-    spent = sum((draw.usage for draw in draws), state.usage)
-    left = steps_left(state.spec, spent.spent("simulator_steps"))
-    steps, whole = replays.examine(query, draws, left)
-    # One that was cut short took what was left.
-    state.usage += Usage(replay_steps=steps if whole else int(max(left, 0)))
+    steps, whole = replays.examine(query, draws, state.usage)
+    state.usage += Usage(replay_steps=steps)
     return whole
 
 

@@ -143,6 +143,11 @@ class Settings:
         "Simulator steps to find out, without the agent, whether a request needed a change beyond "
         f"it, for each change examined; {PAPER['replays']} in the paper: none is.",
     )
+    replay_ratio: float = _setting(
+        0.25,
+        "Simulator steps of replays for each step of the executions; beside these, as many as for "
+        "one change are free.",
+    )
     intents: tuple[str, ...] = _repeatable(
         "--intents",
         "An intent to assess, like 'on(a,b) and not clear(c)' or 'on(a,b) or on(a,c)'; repeatable; "

@@ -53,6 +53,18 @@ def written(action: Action) -> WrittenAction:
         return {_NAMED: type(action).__name__}
 
 
+def action_text(value: WrittenAction) -> str:
+    """Return a recorded action as it is shown.
+
+    >>> action_text({"call": ["archive", [["id", 3]], ""]}), action_text(2)
+    ('archive(id=3)', '2')
+    """
+    try:
+        return str(read_action(value, tuple))
+    except UnknownAction as unknown:
+        return str(unknown)
+
+
 def read_action(value: WrittenAction, available: Callable[[], Sequence[Action]]) -> Action:
     """Make an action again.
 

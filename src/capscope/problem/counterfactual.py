@@ -33,6 +33,10 @@ _REPETITIONS = 3
 """Of each sequence, if there is."""
 _MOST_IN_ALL_SUBSETS = 7
 """With more actions not all subsets are tried."""
+_MOST_ONE_BY_ONE = 16
+"""With more actions left they are not left out one by one."""
+_MOST_MAKERS = 5
+"""Actions that make the change, left out one after the other."""
 _MOST_OTHERS = 64
 """Actions tried in the place of one."""
 _LONGEST_NOTE = 200
@@ -70,6 +74,8 @@ class Recorded:
     actions: Sequence[WrittenAction]
     trajectory: tuple[State, ...]
     ending: Ending
+    nearby: Snapshot | None = None
+    """A position in the state where the execution began."""
 
 
 @dataclass(frozen=True)
@@ -178,30 +184,48 @@ class _World:
         self._recorded, self._limit = recorded, limit
         self._spent = 0
         self.steps = 0
-        self.begin = b""
+        self.random = True
+        """Whether there is chance; if not, what is known of the first actions is not repeated."""
+        self._states: list[State] = []
+        self._positions: list[Snapshot] = []
 
     def repeated(self) -> _Repetition | None:
-        """Repeat the execution from the start of its draw; None if it ends elsewhere."""
+        """Repeat the execution, from nearby if that ends alike; None if it ends elsewhere."""
         recorded = self._recorded
-        self._restore(recorded.snapshot, recorded.seed)
-        for written in recorded.earlier:
-            self._step(self._action(written))
-        self.begin = self._simulator.snapshot()
-        states = [recorded.trajectory[0]]
-        for written in recorded.actions:
-            states.append(self._step(self._action(written)))
-        distinct = tuple(state for state, _ in itertools.groupby(states))
-        if distinct != recorded.trajectory:
+        near = recorded.nearby
+        if (near is None or not self._ends_alike(near, ())) and not self._ends_alike(
+            recorded.snapshot, recorded.earlier
+        ):
             return None
-        return _Repetition(tuple(range(len(recorded.actions))), tuple(states))
+        return _Repetition(tuple(range(len(recorded.actions))), tuple(self._states))
+
+    def _ends_alike(self, start: Snapshot, earlier: Sequence[WrittenAction]) -> bool:
+        """Repeat the execution after earlier actions, and note its states and positions."""
+        state = self._restore(start, self._recorded.seed)
+        try:
+            for written in earlier:
+                state = self._step(self._action(written))
+            self._states, self._positions = [state], [self._simulator.snapshot()]
+            for written in self._recorded.actions:
+                self._states.append(self._step(self._action(written)))
+                self._positions.append(self._simulator.snapshot())
+        except (InvalidAction, UnknownAction):
+            return False
+        distinct = tuple(state for state, _ in itertools.groupby(self._states))
+        return distinct == self._recorded.trajectory
 
     def take(
         self, kept: _Kept, number: int, instead: tuple[int, Action] | None = None
     ) -> _Repetition:
         """Take some of the actions; `instead` gives another one for one of them."""
-        taken: list[int] = []
-        states = [self._restore(self.begin, child_seed(self._recorded.seed, number))]
-        for place in kept:
+        known = 0
+        while not self.random and known < len(kept) and kept[known] == known:
+            if instead is not None and instead[0] == known:
+                break
+            known += 1
+        taken, states = list(kept[:known]), self._states[: known + 1]
+        self._restore(self._positions[known], child_seed(self._recorded.seed, number))
+        for place in kept[known:]:
             try:
                 other = instead is not None and instead[0] == place
                 action = instead[1] if other and instead else self.action(place)
@@ -249,7 +273,6 @@ class _SequenceSearch:
     def __init__(self, world: _World, change: Change, number: int) -> None:
         self._world, self._change = world, change
         self._all = tuple(range(number))
-        self._random = False
         self._minimal = self._all  # actions of which none can be left out
         self._tried: dict[_Kept, list[_Repetition]] = {}
         self._lucky: _Kept | None = None
@@ -261,8 +284,9 @@ class _SequenceSearch:
         if recorded is None:
             return Need.UNDECIDED, (), "the world does not repeat exactly"
         self._made = Effect.between(recorded.states[0], recorded.states[-1])
-        again = [self._world.take(self._all, number) for number in range(_AGAIN)]
-        self._random = any(one != recorded for one in again)
+        times = _AGAIN if len(self._all) <= _MOST_ONE_BY_ONE else 1
+        again = [self._world.take(self._all, number) for number in range(times)]
+        self._world.random = any(one != recorded for one in again)
         self._note_luck(again)
         if not held:
             if any(self._achieved(one) for one in again):
@@ -287,7 +311,7 @@ class _SequenceSearch:
     def _without_makers(self) -> Iterator[_Kept]:
         """Leave out one after the other the actions that make the change."""
         kept = self._all
-        while kept:
+        for _ in range(_MOST_MAKERS):
             maker = self._maker(self._try(kept)[0])
             if maker is None:
                 return
@@ -297,25 +321,24 @@ class _SequenceSearch:
     def _smaller(self) -> Iterator[_Kept]:
         """Leave out more and more actions as long as the request is achieved."""
         kept, size = self._all, len(self._all) // 2
-        while size:
-            removed = False
-            for first in range(0, len(kept), size):
-                rest = tuple(p for p in kept if p not in self._slice(kept, first, size))
+        while size and (len(kept) <= _MOST_ONE_BY_ONE or 4 * size >= len(kept) - 3):
+            first, before = 0, kept
+            while first < len(kept):
+                rest = kept[:first] + kept[first + size :]
                 yield rest
                 if all(map(self._achieved, self._try(rest))):
-                    kept, removed = rest, True
-                    break
-            if not removed:
+                    kept = rest
+                else:
+                    first += size
+            if size > 1 or kept == before:
                 size //= 2
         self._minimal = kept
-
-    @staticmethod
-    def _slice(kept: _Kept, first: int, size: int) -> frozenset[int]:
-        return frozenset(kept[first : first + size])
 
     def _without_subset(self) -> _Verdict:
         """Decide about a change that no subset of the actions spares."""
         kept = self._minimal
+        if self._lucky is None and len(kept) > _MOST_ONE_BY_ONE:
+            return Need.UNDECIDED, (), f"more than {_MOST_ONE_BY_ONE} actions seem to be needed"
         repetitions = [self._world.take(kept, number) for number in range(_REPETITIONS)]
         self._note_luck(repetitions)
         makers = {self._maker(one) for one in repetitions}
@@ -350,7 +373,7 @@ class _SequenceSearch:
 
     @property
     def _repetitions(self) -> int:
-        return _REPETITIONS if self._random else 1
+        return _REPETITIONS if self._world.random else 1
 
     def _try(self, kept: _Kept) -> list[_Repetition]:
         """Take some of the actions, several times if there is chance."""

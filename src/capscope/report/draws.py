@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
 from capscope.logic import Intent, State, Vocabulary, changes_text
 from capscope.problem import Attempt, Ending
+from capscope.problem.actions import WrittenAction, action_text
 from capscope.sanitize import sanitize, sanitize_lines
-from capscope.wording import counted
+from capscope.wording import counted, cropped
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -35,8 +37,21 @@ class ExecutionId(NamedTuple):
         return f"query {self.query}, draw {self.draw}, execution {self.execution}"
 
 
+_LONGEST_ACTIONS = 200
 Execution = tuple[ExecutionId, Attempt]
 """One execution of a capability; the attempt has its transcript only if that was requested."""
+
+
+def execution_id(table: ExecutionTable, row: int) -> ExecutionId:
+    """Return where the execution in a row of the table was made."""
+    columns = (table.query, table.draw, table.number)
+    return ExecutionId(*(int(column[row]) for column in columns))
+
+
+def actions_text(actions: Sequence[WrittenAction] | None) -> str:
+    """Return the actions of an execution in one line."""
+    text = cropped(", ".join(map(action_text, actions or ())), _LONGEST_ACTIONS)
+    return text or "no action recorded"
 
 
 def read_executions(
@@ -45,8 +60,7 @@ def read_executions(
     """Read the executions in some rows of the table, without their transcripts."""
     read: dict[int, list[Draw]] = {}
     for row in rows:
-        columns = (table.query, table.draw, table.number)
-        place = ExecutionId(*(int(column[row]) for column in columns))
+        place = execution_id(table, row)
         if place.query not in read:
             read[place.query] = journal.draws(place.query)
         yield place, read[place.query][place.draw].executions[place.execution].attempt
@@ -58,12 +72,17 @@ def _executions(
     """Return executions of a capability, including those that were cut, and how many more."""
     found = np.flatnonzero(run.executions.capability == run.graph.index[intent])
     with run.open_journal() as journal:
-        shown = list(read_executions(run.executions, journal, found[:limit]))
-        if transcripts:
-            shown = [
-                (place, attempt._replace(transcript=journal.transcript(*place)))
-                for place, attempt in shown
-            ]
+        made = cache(journal.actions)
+        shown = [
+            (
+                place,
+                attempt._replace(
+                    actions=made(*place[:2])[place.execution] or (),
+                    transcript=journal.transcript(*place) if transcripts else "",
+                ),
+            )
+            for place, attempt in read_executions(run.executions, journal, found[:limit])
+        ]
     return shown, len(found) - len(shown)
 
 
@@ -130,6 +149,7 @@ def draws_document(
                 "simulator_steps": attempt.simulator_steps,
                 "llm_tokens": attempt.llm_tokens,
                 "detail": attempt.detail,
+                "actions": attempt.actions,
                 **({"transcript": attempt.transcript} if transcripts else {}),
             }
             for place, attempt in executions
@@ -147,6 +167,7 @@ def _state_lines(executions: Sequence[Execution], vocabulary: Vocabulary) -> Ite
         for place, attempt in group:
             changes = changes_text(before, attempt.trajectory[-1], vocabulary)
             yield sanitize(f"        {place}: {changes} ({_remarks(attempt)})")
+            yield sanitize(f"          {actions_text(attempt.actions)}")
 
 
 def _before(execution: Execution) -> State:

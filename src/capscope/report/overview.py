@@ -136,7 +136,7 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
         yield from _nothing_lines(run)
     for finding in findings[:limit]:
         yield ""
-        yield from finding_lines(run.graph, finding)
+        yield from finding_lines(run, finding)
     yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --findings")
 
 

@@ -27,6 +27,7 @@ from capscope.logic import (
 from capscope.logic.shortest_condition import conditions_apart
 from capscope.model import LearnedModel, StateGraph
 from capscope.model.transitions import KnownPath, KnownStep
+from capscope.report.draws import actions_text, execution_id
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
 from capscope.wording import WIDTH, counted, wrapped
@@ -183,12 +184,15 @@ def success_text(success: Rate) -> str:
     return f"{success.brief}  [{counted(success.executions, 'execution')}, {of}]"
 
 
-def finding_lines(graph: StateGraph, finding: Finding) -> Iterator[str]:
-    """Describe a finding with its example, and the path there."""
+def finding_lines(run: Run, finding: Finding) -> Iterator[str]:
+    """Describe a finding with its example, its actions, and the path there."""
     yield str(finding.kind)
     yield from wrapped(finding.sentence, "  ", "  ")
     if finding.example is not None:
-        yield from wrapped(f"for {example_text(graph, finding.example)}", "    ", "    ")
+        yield from wrapped(f"for {example_text(run.graph, finding.example)}", "    ", "    ")
+        row = finding.example.execution
+        made = f"{actions_text(run.actions(row))} ({execution_id(run.executions, row)})"
+        yield from wrapped(f"to replay it: {made}", "    ", "    ")
     if finding.path is not None:
         yield from wrapped(way_text(finding.path), "    ", "    ")
 

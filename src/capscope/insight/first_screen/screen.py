@@ -37,6 +37,8 @@ from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import counted, first_few, joined
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from capscope.insight.run_facts import RunFacts
 
 _CHANGES = (Kind.MORE, Kind.ELSE, Kind.CONFUSES)
@@ -338,8 +340,6 @@ def _cost(run: RunFacts) -> str:
         parts.append(f"{counted(cut, 'execution')} cut short by a budget and not used")
     if run.workers_lost:
         parts.append(f"{counted(run.workers_lost, 'worker')} lost and their executions repeated")
-    if run.omitted:
-        parts.append("report omitted (time limit)")
     return ", ".join(parts)
 
 
@@ -371,9 +371,17 @@ def _next_steps(run: RunFacts, found: Sequence[Finding], resume: str) -> Iterato
     yield NextStep("rules", f"{show} --rules")
     if run.hazards:
         yield NextStep("hazards", f"capscope hazards {shlex.quote(str(run.path))}")
-    report = run.path / REPORT
-    page = f"capscope report {shlex.quote(str(run.path))}" if run.omitted else str(report)
-    yield NextStep("page", page)
+    yield NextStep("page", str(run.path / REPORT))
+
+
+def without_report(screen: FirstScreen, path: Path) -> FirstScreen:
+    """Say on a first screen that the report of a run directory was not written in time."""
+    write = NextStep("page", f"capscope report {shlex.quote(str(path))}")
+    return replace(
+        screen,
+        cost=f"{screen.cost}, report omitted (time limit)",
+        next_steps=(*screen.next_steps[:-1], write),
+    )
 
 
 def _round_up(number: int) -> int:
