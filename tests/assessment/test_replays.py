@@ -86,12 +86,12 @@ def test_replays_count_as_steps_and_not_as_executions():
 
 
 class Hesitant(Careless):
-    """One that first does thirty times what changes nothing."""
+    """One that first does ten times what changes nothing."""
 
     def begin(self, intent, seed):
         super().begin(intent, seed)
         idle = "-" + NAMES[(NAMES.index(self.left[0][-1]) + 1) % 3]
-        self.left = [*[idle] * 30, *self.left] if len(self.left) > 1 else self.left
+        self.left = [*[idle] * 10, *self.left] if len(self.left) > 1 else self.left
         return self
 
 

@@ -26,9 +26,9 @@ from capscope.journal.draws import Draw, Execution
 from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.journal.journal import Journal, Place
 from capscope.journal.run_meta import Usage
-from capscope.logic import Effect, ExactlyOne, Intent, Literal
+from capscope.logic import Effect, ExactlyOne, Intent, Literal, State
 from capscope.logic.request_form import RequestForm
-from capscope.problem import Ending
+from capscope.problem import Ending, Snapshot
 from capscope.problem.counterfactual import (
     Change,
     Decision,
@@ -170,7 +170,6 @@ class Replays:
         before = [one for earlier in actions[:-1] for one in earlier or ()]
         if own is None or None in actions:
             return Decision(Need.UNDECIDED, (), 0, "its actions took too much room to be recorded")
-        kept = self._journal.positions(attempt.trajectory[0]) if len(before) > len(own) else []
         recorded = Recorded(
             query.tasks[index].start.position.snapshot,
             child_seed(query.seed, number, index),
@@ -178,7 +177,7 @@ class Replays:
             own,
             attempt.trajectory,
             attempt.ending,
-            kept[0].snapshot if kept else None,
+            self._nearby(query, attempt.trajectory[0]) if len(before) > len(own) else None,
         )
         try:
             return interrupted_at(
@@ -187,6 +186,16 @@ class Replays:
             )
         except OutOfTime:
             return Decision(Need.UNDECIDED, (), 0, "the time was over")
+
+    def _nearby(self, query: Query, state: State) -> Snapshot | None:
+        """Return the first position in a state that a draw started from.
+
+        Draws of the query count also if they are not made yet: they will be.
+        """
+        first = self._journal.first_start(state)
+        starts = (task.start for task in query.tasks if task.start.state == state)
+        found = first or next((start.position for start in starts), None)
+        return found and found.snapshot
 
 
 def _expected(draw: Draw, number: int) -> int:

@@ -333,6 +333,13 @@ class Journal:
             )  # fmt: skip
             return self._saved(*rows[0]) if rows else None
 
+    def first_start(self, state: State) -> SavedPosition | None:
+        """Return the first position in a state that a draw started from; None if there is none."""
+        with understood(self.path):
+            first = "SELECT snapshot, name FROM positions WHERE state = ? ORDER BY id LIMIT 1"
+            rows = self._rows(first, self._ids.get(state, -1))
+            return self._saved(*rows[0]) if rows else None
+
     def position_names(self) -> list[bytes]:
         """Return the names of the positions that draws started from, by number."""
         rows = self._rows("SELECT COALESCE(name, snapshot) FROM positions ORDER BY id")

@@ -117,7 +117,7 @@ class StepLimit(NamedTuple):
     """Simulator steps that a decision may take."""
 
     most: int
-    """Beyond this the change stays undecided."""
+    """Beyond this, from where the execution began, the change stays undecided."""
     left: float
     """What is left of the run's budget; beyond this `StepsSpent` is raised."""
 
@@ -205,6 +205,7 @@ class _World:
         try:
             for written in earlier:
                 state = self._step(self._action(written))
+                self._spent = 0  # the search has not begun
             self._states, self._positions = [state], [self._simulator.snapshot()]
             for written in self._recorded.actions:
                 self._states.append(self._step(self._action(written)))
