@@ -9,6 +9,7 @@ import pytest
 
 from capscope import Budget, Limits, Predicate, Problem, Settings, Vocabulary, assess
 from capscope.assessment import replays as replays_module
+from capscope.assessment.workers import WorkerSettings
 from capscope.insight.needs import ReplayedChange, need_of
 from capscope.journal.journal import Journal
 from capscope.logic import Effect
@@ -17,6 +18,7 @@ from capscope.problem.functions import FunctionAbstraction, FunctionWorld
 from capscope.run import load
 from capscope_experiments.worlds.desk import desk
 from capscope_experiments.worlds.habits import warehouse
+from support.journal_rows import dump
 
 NAMES = ("a", "b", "c")
 WORDS = Vocabulary([Predicate("on", ("lamp",)), Predicate("hot")], dict.fromkeys(NAMES, "lamp"))
@@ -123,6 +125,13 @@ def test_nothing_is_replayed_if_nothing_changes_beyond_requests():
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_number_of_workers_changes_no_replay(workers):
     assert assessed(workers=workers).replays == assessed().replays
+
+
+def test_actions_and_replays_are_the_same_if_other_processes_make_the_draws(tmp_path):
+    for name, workers in (("here", 1), ("there", WorkerSettings(2, "processes"))):
+        run = assessed(f"{__file__}:careless", run=tmp_path / name, workers=workers)
+        assert run.replays and run.usage.executions == 60
+    assert dump(tmp_path / "here") == dump(tmp_path / "there")
 
 
 def rows(path):

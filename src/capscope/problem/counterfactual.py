@@ -192,10 +192,9 @@ class _World:
     def repeated(self) -> _Repetition | None:
         """Repeat the execution, from nearby if that ends alike; None if it ends elsewhere."""
         recorded = self._recorded
-        near = recorded.nearby
-        if (near is None or not self._ends_alike(near, ())) and not self._ends_alike(
-            recorded.snapshot, recorded.earlier
-        ):
+        near = [] if recorded.nearby is None else [(recorded.nearby, ())]
+        starts = (*near, (recorded.snapshot, recorded.earlier))
+        if not any(self._ends_alike(*start) for start in starts):
             return None
         return _Repetition(tuple(range(len(recorded.actions))), tuple(self._states))
 
@@ -219,11 +218,8 @@ class _World:
         self, kept: _Kept, number: int, instead: tuple[int, Action] | None = None
     ) -> _Repetition:
         """Take some of the actions; `instead` gives another one for one of them."""
-        known = 0
-        while not self.random and known < len(kept) and kept[known] == known:
-            if instead is not None and instead[0] == known:
-                break
-            known += 1
+        changed = -1 if self.random else len(kept) if instead is None else kept.index(instead[0])
+        known = next((n for n, place in enumerate(kept) if n >= changed or place != n), len(kept))
         taken, states = list(kept[:known]), self._states[: known + 1]
         self._restore(self._positions[known], child_seed(self._recorded.seed, number))
         for place in kept[known:]:
