@@ -24,12 +24,16 @@ _NEGLIGIBLE = 1e-9
 
 
 def likely_truth(problem: Problem) -> TrueModel:
-    """Enumerate the truth without outcomes that no run will ever see.
+    """Enumerate the truth without outcomes that no run will ever see."""
+    assert problem.truth is not None
+    return without_negligible(enumerate_truth(problem.truth))
+
+
+def without_negligible(truth: TrueModel) -> TrueModel:
+    """Leave out what no run will ever see.
 
     An agent that tries again until it succeeds fails a hundred times with a probability above 0.
     """
-    assert problem.truth is not None
-    truth = enumerate_truth(problem.truth)
     table = {
         pair: {end: share for end, share in outcomes.items() if share > _NEGLIGIBLE}
         for pair, outcomes in truth.table.items()

@@ -36,7 +36,11 @@ from capscope.journal.execution_table import Transition
 from capscope.logic import State
 from capscope.model import CapabilityModel, LearnedModel, StateGraph
 from capscope.problems import load_problem
-from capscope_experiments.benchmarks.exact_agreement import AGREEMENT, likely_truth
+from capscope_experiments.benchmarks.exact_agreement import (
+    AGREEMENT,
+    likely_truth,
+    without_negligible,
+)
 from capscope_experiments.measure import NothingChanges, fidelity, total_variations
 from capscope_experiments.worlds import source_of, tabulated
 
@@ -109,7 +113,8 @@ def walked_truth(problem: Problem, most: int = SAMPLED_PAIRS) -> TrueModel:
         table[state, intent] = problem.truth.outcomes(state, intent)
         if len(table) == most:
             break
-    return TrueModel(asked, list(dict.fromkeys(state for state, _ in table)), table)
+    states = list(dict.fromkeys(state for state, _ in table))
+    return without_negligible(TrueModel(asked, states, table))
 
 
 @dataclass
