@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import reduce
@@ -172,6 +172,8 @@ class Behaviors:
         self._wide_of: object = None
         self._alike: dict[Form, frozenset[int]] = {}
         self._changing = 0
+        self._intents_of: dict[int, list[int]] = {}
+        """The intents that require each atom, or its complement: that it does not hold."""
         types.wider = self.wider
         self.all: list[Behavior] = []
         """In the order in which they were found."""
@@ -277,6 +279,10 @@ class Behaviors:
     def fit(self, tests: Sequence[Alternatives], labels: Labels, seen: Integers) -> None:
         """Learn when behaviors are possible; `seen` are the rows that were visited."""
         self._see_changes()
+        self._intents_of = defaultdict(list)
+        for capability, test in ((c, test) for c, goal in enumerate(tests) for test in goal):
+            for bit in (*_bits(test.required), *(~bit for bit in _bits(test.forbidden))):
+                self._intents_of[bit].append(capability)
         for behavior in self.all:
             behavior.seen = {}
         tried: dict[int, set[int]] = defaultdict(set)
@@ -305,10 +311,11 @@ class Behaviors:
         seen: Integers,
     ) -> None:
         before = self._lessons.behaviors.get(behavior.form, _NO_LESSONS)
-        terms = behavior.space.terms
+        space, matrix = behavior.space, self._matrix
+        terms = space.terms
         shown = np.concatenate([
             before.shown.for_columns(terms),
-            *(self._values(behavior, b, np.array(r)) for b, r in behavior.seen.items()),
+            *(space.values(matrix, b, np.array(r)) for b, r in behavior.seen.items()),
         ])  # fmt: skip
         held, absent = shown.all(axis=0), ~shown.any(axis=0)
         needed = behavior.needed
@@ -332,7 +339,7 @@ class Behaviors:
         owners = [b for b, rows in refused.items() for _ in rows]
         values = np.concatenate([
             before.refused.for_columns(terms),
-            *(self._values(behavior, b, np.array(r)) for b, r in refused.items()),
+            *(space.values(matrix, b, np.array(r)) for b, r in refused.items()),
         ])  # fmt: skip
         learned = len(values) - len(owners)
         behavior.tree, behavior.only_seen = None, before.only_seen and not served
@@ -403,6 +410,9 @@ class Behaviors:
         def violates(literal: int) -> Mask:
             return ~values[:, literal] if literal >= 0 else values[:, ~literal]
 
+        def size(literal: int) -> int:
+            return behavior.space.terms[max(literal, ~literal)].size + (literal < 0)
+
         # What alone is violated by a refusal is proven.
         every = sorted(by_chance)
         violated = np.array([violates(t) for t in every], dtype=bool).reshape(-1, len(values))
@@ -418,7 +428,7 @@ class Behaviors:
                 break
             best = max(
                 range(len(every)),
-                key=lambda i: (gains[i], -self._size(behavior, every[i]), -by_chance[every[i]]),
+                key=lambda i: (gains[i], -size(every[i]), -by_chance[every[i]]),
             )
             required.append(every[best])
             open_rows &= ~violated[best]
@@ -440,19 +450,6 @@ class Behaviors:
         if len(unseen) > served:
             behavior.only_seen, behavior.tree = True, None
 
-    def _size(self, behavior: Behavior, literal: int) -> int:
-        term = behavior.space.terms[literal if literal >= 0 else ~literal]
-        return term.size + (literal < 0)
-
-    def _values(
-        self,
-        behavior: Behavior,
-        binding: Binding,
-        rows: Integers,
-        terms: Sequence[int] | None = None,
-    ) -> Mask:
-        return behavior.space.values(self._matrix, binding, rows, terms)
-
     def _bindings(self, behavior: Behavior) -> list[Binding]:
         """List the instances, those seen first; of too many, only those that were seen."""
         seen = list(behavior.seen)
@@ -473,7 +470,7 @@ class Behaviors:
         for binding in candidates:
             rows = seen[self._sensible(behavior, [binding], seen)[0]]
             if len(rows):
-                parts.append(self._values(behavior, binding, rows[:50]))
+                parts.append(behavior.space.values(self._matrix, binding, rows[:50]))
                 number += len(parts[-1])
             if number > _MOST_COMPARED:
                 break
@@ -557,19 +554,18 @@ class Behaviors:
         """
         refused: dict[Binding, list[int]] = {}
         served: set[Binding] = set()
-        by_bit = self._intents_by_bit(tests)
         for binding in candidates:
             number = self.number_of(behavior.form, binding)
             if number < 0:
                 continue
             effect = self._types.main_effect(number)
-            concerned = {
-                c for s, m in ((1, effect.adds), (0, effect.deletes)) for c in by_bit(s, m)
-            }
+            signed = [*_bits(effect.adds), *(~bit for bit in _bits(effect.deletes))]
+            concerned = {c for bit in signed for c in self._intents_of.get(bit, ())}
             for capability in sorted(concerned):
-                rows, done = self._tried_rows(labels, capability)
-                if not len(rows):
+                if not labels[capability]:
                     continue
+                rows = np.array(list(labels[capability]))
+                done = np.array(list(labels[capability].values()))
                 (sensible,) = self._sensible(behavior, [binding], rows)
                 for row, other in zip(
                     rows[sensible].tolist(), done[sensible].tolist(), strict=True
@@ -583,30 +579,6 @@ class Behaviors:
                     elif not any(t(self._types.main_effect(other).apply(state)) for t in goal):
                         refused.setdefault(binding, []).append(row)
         return {b: sorted(set(rows)) for b, rows in refused.items()}, served
-
-    def _intents_by_bit(self, tests: Sequence[Alternatives]) -> Callable[[int, int], Iterator[int]]:
-        if self._by_bit_for is not tests:
-            found: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
-            for capability, goal in enumerate(tests):
-                for test in goal:
-                    for sign, mask in ((1, test.required), (0, test.forbidden)):
-                        for bit in _bits(mask):
-                            found[sign].setdefault(bit, []).append(capability)
-            self._by_bit_for, self._by_bit = tests, found
-
-        def intents(sign: int, mask: int) -> Iterator[int]:
-            for bit in _bits(mask):
-                yield from self._by_bit[sign].get(bit, ())
-
-        return intents
-
-    _by_bit_for: object = None
-    _by_bit: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
-
-    def _tried_rows(self, labels: Labels, capability: int) -> tuple[Integers, Integers]:
-        types = labels[capability]
-        rows = np.fromiter(types.keys(), dtype=np.int64, count=len(types))
-        return rows, np.fromiter(types.values(), dtype=np.int64, count=len(types))
 
     def possible(self, number: int, rows: Integers, extreme: Extreme | None = None) -> Mask:
         """Return in which of some rows an instance is possible, as believed or by an extreme."""
@@ -678,9 +650,11 @@ class Behaviors:
         """Return where an instance meets literals about further objects, and the tree says yes."""
         terms = [max(t, ~t) for t in literals]
         wanted = np.array(literals, dtype=np.int64) >= 0
-        fits: Mask = (self._values(behavior, binding, rows, terms) == wanted).all(axis=1)
+        fits: Mask = (behavior.space.values(self._matrix, binding, rows, terms) == wanted).all(
+            axis=1
+        )
         if behavior.tree is not None and fits.any():
-            bits = self._values(behavior, binding, rows).astype(np.uint8)
+            bits = behavior.space.values(self._matrix, binding, rows).astype(np.uint8)
             counts = behavior.tree.counts[behavior.tree.leaves(bits)]
             fits &= counts[:, 1] > counts[:, 0]
         return fits
