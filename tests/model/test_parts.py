@@ -180,6 +180,53 @@ def test_a_world_without_chance_has_no_parts():
     assert not find_parts(seen(POST, POST_REQUESTS, post(victims=False), 300)).parts
 
 
+def workshop(flies_off):
+    """Cutting a piece blunts the blade and succeeds with 0.7; selling one begins with cutting it.
+
+    Or, if a chip `flies_off`, any use of the blade damages each piece with 0.3, asked for or not.
+    """
+
+    def outcomes(state, number):
+        bits = [SHOP.bit_of(name) for name in SHOP_REQUESTS]
+        sharp, wanted, cut = bits[0], bits[number], bits[1:4]
+        if number == 0 or not state & sharp:
+            return {state | sharp: 1.0}
+        if state & wanted:
+            return {state: 1.0}
+        piece = cut[(number - 1) % 3]
+        if not flies_off:
+            blunt = state & ~sharp
+            return {state | wanted: 1.0} if state & piece else {blunt: 0.3, blunt | piece: 0.7}
+        ends = {state & ~sharp | (0 if wanted in cut else wanted): 1.0}
+        for bit in cut:
+            if not state & bit:
+                ends = {e | bit * hit: p * (0.3, 0.7)[not hit] for e, p in ends.items()
+                        for hit in (0, 1)}  # fmt: skip
+        return ends
+
+    return outcomes
+
+
+PIECES = ("p1", "p2", "p3")
+SHOP = Vocabulary(
+    [Predicate("sharp"), Predicate("cut", ("piece",)), Predicate("sold", ("piece",))],
+    dict.fromkeys(PIECES, "piece"),
+)
+SHOP_REQUESTS = ["sharp()", *(f"{p}({x})" for p in ("cut", "sold") for x in PIECES)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_caused_on_request_is_no_part_even_on_the_way_to_another_request(seed):
+    graph = seen(SHOP, SHOP_REQUESTS, workshop(flies_off=False), 400, seed)
+    assert not find_parts(graph).parts
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_happens_no_more_often_on_request_is_a_part(seed):
+    (part,) = find_parts(seen(SHOP, SHOP_REQUESTS, workshop(flies_off=True), 400, seed)).parts
+    assert part.literals == (Literal.parse("cut(?z)"),)
+
+
 # Against naive twins.
 
 

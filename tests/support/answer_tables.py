@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
 
-from capscope.logic import Intent, Vocabulary
+from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.problem import Limits, Problem
 from capscope.stats.audit import step_weights
 from support import rule_worlds
@@ -69,6 +69,40 @@ def switching(slip=0.0, mistaken=False):
         odds[state, intent] = {after: 1.0} if after == state else {after: 1 - slip, state: slip}
         odds[state, intent] = {end: share for end, share in odds[state, intent].items() if share}
     return Answers(words, 0, odds)
+
+
+class Mailbox(Answers):
+    """An assistant files, unfiles and deletes mails; each answer is worked out when asked for."""
+
+    def __init__(self, number, deletes_another):
+        mails = [f"m{i:02}" for i in range(number)]
+        words = Vocabulary(
+            [Predicate("filed", ("mail",)), Predicate("deleted", ("mail",))],
+            dict.fromkeys(mails, "mail"),
+        )
+        super().__init__(words, 0, {})
+        self._another = deletes_another
+        names = [f"{p}({m})" for p in ("filed", "not filed", "deleted") for m in mails]
+        self._number = {Intent.parse(name): i for i, name in enumerate(names)}
+        self._filed, self._deleted = (
+            [words.bit_of(f"{p}({m})") for m in mails] for p in ("filed", "deleted")
+        )
+
+    def intents(self):
+        return tuple(self._number)
+
+    def outcomes(self, state, intent):
+        kind, mail = divmod(self._number[intent], len(self._filed))
+        filed, deleted = self._filed[mail], self._deleted[mail]
+        after = (state | filed, state & ~filed, state & ~filed | deleted)[kind]
+        others = [i for i, bit in enumerate(self._deleted) if i != mail and not state & bit]
+        if state & deleted or after == state:
+            return {state: 1.0}
+        if not (self._another and others):
+            return {after: 1.0}
+        lost = [after & ~self._filed[i] | self._deleted[i] for i in others]
+        share = self._another / len(others)
+        return {after: 1.0 - self._another, **dict.fromkeys(lost, share)}
 
 
 @dataclass

@@ -26,6 +26,7 @@ from capscope.model.parts import (
     PartCondition,
     PartInstance,
     PartRate,
+    Shown,
     bound,
     instances,
     joined_with,
@@ -60,8 +61,6 @@ class _Outcome(NamedTuple):
 
 IdleLeaf = tuple[int, int]
 """The number of a part, and that of a rate of being idle."""
-Shown = tuple[int, int]
-"""How often a part happened and could have happened."""
 
 
 class Decomposition:
@@ -311,7 +310,10 @@ class Decomposition:
         parts = [
             replace(
                 part,
-                rates=tuple(_rate(r, shown[i, leaf]) for leaf, r in enumerate(part.rates)),
+                rates=tuple(
+                    _rate(r, shown[i, leaf], part.earlier[leaf] if part.earlier else (0, 0))
+                    for leaf, r in enumerate(part.rates)
+                ),
                 occurrences=happened[i],
                 executions=executions[i],
             )
@@ -361,9 +363,9 @@ class Decomposition:
         return Decomposition(graph, parts)
 
 
-def _rate(rate: PartRate, shown: Sequence[Shown]) -> PartRate:
+def _rate(rate: PartRate, shown: Sequence[Shown], earlier: Shown) -> PartRate:
     """Return a rate with other numbers, and how far it counts for a tried pair."""
-    hits, draws = (sum(column) for column in zip(*shown, strict=True)) if shown else (0, 0)
+    hits, draws = (sum(column) for column in zip(earlier, *shown, strict=True))
     now = PartRate(rate.condition, hits if rate.hits else 0, draws)
     several: Counter[tuple[int, ...]] = Counter((h, n - h) for h, n in shown if n > 1)
     if not now.hits or not several:

@@ -95,6 +95,10 @@ class Experts:
         if self.pursuit is not None:
             self.pursuit.extend(far=far)
 
+    def plan_on(self, row: int) -> bool:
+        """Plan from a row if what it leads to was not imagined; return whether that was so."""
+        return self.pursuit is not None and self.pursuit.plan_on(row)
+
     def plan(self, labels: Sequence[Mapping[int, int]], seen: Sequence[int]) -> None:
         """Fit what all capabilities share; `seen` are the rows that were visited."""
         if self.pursuit is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -71,6 +72,7 @@ _PRIOR_FAILURES = 0.3
 _PREFERRED = 0.6  # a next step is expected alone if it is this likely among equal ones
 _UNKNOWN = 0.5  # disagreement above this: a prediction is withheld
 _MANY_HELD_OUT = 5_000
+_OUTDATED = -1  # instead of a type: it was inferred before a plan that matters to it
 
 
 class ModelCoverage(NamedTuple):
@@ -98,7 +100,9 @@ class LearnedModel:
         self.matrix = StateMatrix(len(graph.vocabulary.atoms))
         self._seed = seed
         self._pursuit = pursuit
-        self._decomposition = Decomposition(graph)  # pairs count by the cores of their effects
+        self._carried_parts = () if lessons is None else lessons.parts
+        # Pairs count by the cores of their effects.
+        self._decomposition = Decomposition(graph, self._carried_parts)
         self._parts_at: float = 0.0  # executions from which on parts are looked for again
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = self._new_experts()
@@ -192,7 +196,7 @@ class LearnedModel:
     def _find_parts(self) -> None:
         """Look for independent parts; if there are others than before, types are formed anew."""
         before = [part.change for part in self.parts]
-        self._decomposition = find_parts(self.graph)
+        self._decomposition = find_parts(self.graph, self._carried_parts)
         if [part.change for part in self.parts] != before:
             known = self.experts
             revision = self.types.revision
@@ -492,7 +496,12 @@ class LearnedModel:
         if capability >= len(self._labels):
             self._see_new_states()
         self.experts.extend(far=self._far)
+        self._plan_on(row)
         types, belief = self._inferred[capability]
+        if row < len(types) and types[row] == _OUTDATED:
+            types[[row]], belief[[row]] = self.experts.believed(
+                capability, np.array([row]), by_rules=True
+            )
         if row >= len(types):
             # All new rows at once: one row costs as much as all.
             rows = np.arange(len(types), len(self.matrix))
@@ -500,6 +509,12 @@ class LearnedModel:
             types, belief = np.append(types, new[0]), np.append(belief, new[1])
             self._inferred[capability] = types, belief
         return int(types[row]), 1.0 - float(belief[row])
+
+    def _plan_on(self, row: int) -> None:
+        """Plan from a row that was imagined, but not what it leads to."""
+        if self._far and self.experts.plan_on(row):
+            for known, _ in self._inferred:
+                known[row : row + 1] = _OUTDATED
 
     def follow(self, graph: StateGraph) -> None:
         """Look tried pairs up in a larger graph, and estimate probabilities from all of it.
@@ -544,7 +559,9 @@ class LearnedModel:
     def lessons_for(self, vocabulary: Vocabulary) -> Lessons:
         """Return what carries over to another instance; raise if predicates contradict."""
         shared = SharedPredicates.of(self.graph.vocabulary, vocabulary)
-        return self.experts.lessons().about(frozenset(shared.shared))
+        parts = tuple(part.carried_over() for part in self.parts)
+        lessons = replace(self.experts.lessons(), parts=parts)
+        return lessons.about(frozenset(shared.shared))
 
     def rules(self, family: str) -> tuple[LiftedRule, ...]:
         """Return the rules of a family, by its name such as `on(X,Y)`.
@@ -620,8 +637,10 @@ class LearnedModel:
 
     def anticipate(self, states: Iterable[State]) -> None:
         """Prepare predictions for some states together, which is faster than one at a time."""
-        self.matrix.rows(states)
+        rows = self.matrix.rows(states)
         self.experts.extend(far=self._far)
+        for row in rows:
+            self._plan_on(row)
 
     def predict(self, state: State, capability: Intent) -> LearnedPrediction:
         """Predict the state after an execution.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from capscope.model.behaviors import Form
     from capscope.model.families import LiftedOutcome
     from capscope.model.outcome_types import Kind
+    from capscope.model.parts import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,8 @@ class Lessons:
     """How often outcomes occurred, of types that change the same predicates."""
     games: tuple[tuple[tuple[Form, Binding], tuple[Form, Binding], float], ...] = ()
     """Steps that were preferred to others, with how often."""
+    parts: tuple[Part, ...] = ()
+    """The changes that occur by chance beside others."""
 
     def about(self, predicates: frozenset[str]) -> Lessons:
         """Return the lessons that mention no other predicates."""
@@ -110,6 +113,7 @@ class Lessons:
             {key: one for key, one in self.scores.items() if predicates_of(key) <= predicates},
             self.counts,
             tuple(g for g in self.games if known(g[0][0]) and known(g[1][0])),
+            tuple(part for part in self.parts if part.predicates <= predicates),
         )
 
 

@@ -50,12 +50,15 @@ _PEERS = 10.0  # joint outcomes: weight of the peers of a type, in draws
 _TYPE = 1.0, 10.0  # joint outcomes: weight of the type for a pair, in draws; the better one counts
 
 
-def find_parts(graph: StateGraph) -> Decomposition:
-    """Return the parts that explain the executions better than joint outcomes do."""
-    found: list[Part] = []
+def find_parts(graph: StateGraph, carried_over: Sequence[Part] = ()) -> Decomposition:
+    """Return the parts that explain the executions better than joint outcomes do.
+
+    Those that were `carried_over` from another instance are among them.
+    """
+    found = list(carried_over)
     rejected: set[object] = set()
     records: list[Record] | None = None
-    known = Decomposition(graph)
+    known = Decomposition(graph, found)
     while len(rejected) < _MOST_CANDIDATES:
         if records is None:
             records = _records(graph, known)
@@ -165,6 +168,11 @@ _Chosen = tuple[Record, list[PartInstance], PartInstance, Effect]
 """A draw with a choice: the record, what could be chosen, what was, and the rest of the effect."""
 
 
+_Kind = frozenset[tuple[str, bool]]
+"""The predicates of an effect, each with whether it becomes true."""
+_NO_KIND: _Kind = frozenset()
+
+
 @dataclass
 class _Comparison:
     """Draws in which a part was possible, predicted by it and by joint outcomes."""
@@ -192,18 +200,37 @@ class _Comparison:
         """Whether the part occurred beside different changes, or about objects of its own.
 
         What occurs beside one kind of change only, and about no other object, is an outcome of that
-        behavior: a tire goes flat on a drive.
+        behavior: a tire goes flat on a drive. So is what occurs beside the same one on request:
+        cutting blunts the blade, on the way to another request as well.
         """
-        vocabulary = self.graph.vocabulary
-        kinds = set()
+        kinds, apart = set(), False
         for _, _, hits, rest in self.rows:
-            literals = rest.literals(vocabulary)
             if hits:
-                kinds.add(frozenset((x.atom.predicate, x.positive) for x in literals))
-            objects = {o for x in literals for o in x.atom.arguments}
-            if literals and any(h.objects and objects.isdisjoint(h.objects) for h in hits):
-                return True
-        return len(kinds - {frozenset()}) > 1 or kinds == {frozenset()}
+                kinds.add(self._kind(rest))
+                literals = rest.literals(self.graph.vocabulary)
+                objects = {o for x in literals for o in x.atom.arguments}
+                own = any(one.objects and objects.isdisjoint(one.objects) for one in hits)
+                apart |= bool(literals) and own
+        beside = kinds - {_NO_KIND}
+        if len(beside) > 1 or kinds == {_NO_KIND}:
+            return True
+        return apart and not beside <= self._kinds_on_request
+
+    @property
+    def _kinds_on_request(self) -> set[_Kind]:
+        """Return beside which kinds of changes the part happened where it was requested."""
+        every = [one._replace(requested=True) for one in self.every]
+        kinds = set()
+        for record in self.records:
+            own = self.known.request(record.capability)[1]
+            hits, rest = split(False, every, record.state, own, record.effect)
+            if any(one.is_asked(own) for one in hits):
+                kinds.add(self._kind(rest))
+        return kinds
+
+    def _kind(self, effect: Effect) -> _Kind:
+        literals = effect.literals(self.graph.vocabulary)
+        return frozenset((x.atom.predicate, x.positive) for x in literals)
 
     def better(self) -> Part | None:
         """Return the part with its probabilities, if it predicts better than joint outcomes."""

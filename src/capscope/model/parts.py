@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from capscope.logic import Atom, Effect, Literal, LiteralTest, State, Vocabulary
@@ -135,6 +135,10 @@ class PartRate(NamedTuple):
         return self.pooling.odds_of({True: hits, False: draws - hits}, odds)[True]
 
 
+Shown = tuple[int, int]
+"""How often a part happened and could have happened."""
+
+
 @dataclass(frozen=True)
 class Part:
     """A change that occurs by chance beside different main changes."""
@@ -162,6 +166,13 @@ class Part:
     """How often it happened: the number of instances."""
     executions: int = 0
     """The executions in which it could have happened."""
+    earlier: tuple[Shown, ...] = ()
+    """For each rate, how often it happened and could have in another instance."""
+
+    def carried_over(self) -> Part:
+        """Return the part for another instance, where its numbers are what was seen before."""
+        earlier = tuple((rate.hits, rate.draws) for rate in self.rates)
+        return replace(self, earlier=earlier, occurrences=0, executions=0)
 
     def __str__(self) -> str:
         kind = "one of " if self.choice else ""
@@ -172,6 +183,14 @@ class Part:
             for rate in self.rates
         )
         return f"{kind}{', '.join(map(str, (*self.literals, *self.also)))}: {rates}"
+
+    @property
+    def predicates(self) -> frozenset[str]:
+        """The names of the predicates that it mentions."""
+        among = [*self.among, *(one for rate in self.rates for one in rate.condition)]
+        conditions = (literal for one, _ in among for literal in one.literals)
+        every = (*self.literals, *self.also, *conditions)
+        return frozenset(literal.atom.predicate for literal in every)
 
     @property
     def change(self) -> tuple[object, ...]:

@@ -75,6 +75,8 @@ class Pursuit:
         """How likely this step is chosen among those that begin a shortest path."""
         self._planned: list[tuple[int, Edges]] = []  # with the first row that edges lead from
         self._margin_open = False  # whether rows may lead to states that were not imagined
+        self._again: dict[int, Edges] = {}  # of rows that were planned from again by themselves
+        self._open: set[int] = set()  # rows that lead to states that were not imagined then
         self._extremes_at = 0  # pairs tried when they were compared
         self.undecided: Floats = np.zeros((0, 0))
         """How much is learned where optimist and pessimist expect different first steps."""
@@ -99,6 +101,7 @@ class Pursuit:
         self._rank_preferences(edges, holds, labels)
         self.step, self.preferred = self._first_steps(edges, self._distance, holds, every)
         self._planned, self._margin_open = [(0, edges)], True
+        self._again, self._open = {}, set(edges.open.tolist())
         tried = sum(map(len, labels))
         if tried >= _EXTREMES_AGAIN * self._extremes_at or not self.undecided.any():
             self._extremes_at = tried
@@ -165,17 +168,33 @@ class Pursuit:
 
         Except, for once, if it ends at a margin: what was not imagined may be nearer to a request.
         """
-        matrix = self._matrix
-        margin = self._at_margin(known) if self._margin_open else np.zeros(0, dtype=np.int64)
+        every, margin = np.arange(known), np.zeros(0, dtype=np.int64)
+        if self._margin_open:
+            margin = np.array(sorted(self._open), dtype=np.int64)
         self._margin_open = False
-        new = np.arange(known, len(matrix))
-        if not len(margin) and not len(new):
-            return
-        more = _IMAGINED * len(margin) + _IMAGINED_FAR * len(new) + _IMAGINED_AT_LEAST
+        new = len(self._matrix) - known
+        if len(margin) or new:
+            more = _IMAGINED * len(margin) + _IMAGINED_FAR * new + _IMAGINED_AT_LEAST
+            self._plan_beyond(margin, every if len(margin) else margin, more)
+
+    def plan_on(self, row: int) -> bool:
+        """Plan from a row again if its plan ends at a margin; return whether that was so."""
+        if row not in self._open:
+            return False
+        alone = np.array([row])
+        # As far as from a row that is new, so that it matters less what was asked about before.
+        more = _IMAGINED_FAR + _IMAGINED_AT_LEAST
+        self._again[row] = self._plan_beyond(alone, alone, more)
+        self._open.discard(row)
+        return True
+
+    def _plan_beyond(self, margin: Integers, again: Integers, more: int) -> Edges:
+        """Imagine what lies beyond a margin and new rows; plan from these, and others again."""
+        matrix, known = self._matrix, self.step.shape[1]
         most = known + _MOST_PAIRS_FAR // len(self._goals)
+        new = np.arange(known, len(matrix))
         self._imagine(np.append(margin, new), min(len(matrix) + more, most))
-        first = 0 if len(margin) else known
-        rows = np.arange(first, len(matrix))
+        rows = np.append(again, np.arange(known, len(matrix)))
         edges, holds = self._edges(rows), self._holds(rows)
         planned = self._distance[:, :known]
         # Rows that were met since the last plan without one have no distance.
@@ -183,16 +202,14 @@ class Pursuit:
         begin = np.concatenate([planned, missing], axis=1)
         begin[:, rows] = np.where(holds, 0.0, begin[:, rows])
         self._distance = expected_executions(edges, begin)
-        self.step, self.preferred = self.step[:, :first], self.preferred[:, :first]
-        self._append(*self._first_steps(edges, self._distance, holds, rows))
-        self._planned.append((first, edges))
-
-    def _at_margin(self, number: int) -> Integers:
-        """Return which of the first rows lead to states that are no rows."""
-        rows = np.arange(number)
-        numbers, places = self.behaviors.where_possible(rows)
-        ends, shares, _ = self._matrix.ends(places, numbers, self._types.odds.__getitem__)
-        return np.unique(places[((shares > 0) & (ends == UNKNOWN)).any(axis=1)])
+        steps, shares = self._first_steps(edges, self._distance, holds, rows)
+        self.step[:, again] = steps[:, : len(again)]
+        self.preferred[:, again] = shares[:, : len(again)]
+        self._append(steps[:, len(again) :], shares[:, len(again) :])
+        self._planned.append((int(rows[0]) if len(again) in (0, known) else known, edges))
+        self._open.difference_update(again.tolist())
+        self._open.update(edges.open.tolist())
+        return edges
 
     def _append(self, steps: Integers, shares: Floats) -> None:
         self.step = np.concatenate([self.step, steps], axis=1)
@@ -249,7 +266,8 @@ class Pursuit:
                 state = self._matrix.states[at[edge]]
                 ends[edge, place] = beyond(effect_of(edge, place).apply(state))
         known = ((ends != UNKNOWN) & (shares > 0)).any(axis=1)
-        return Edges(at[known], numbers[known], ends[known], shares[known])
+        margin = np.unique(at[((ends == UNKNOWN) & (shares > 0)).any(axis=1)])
+        return Edges(at[known], numbers[known], ends[known], shares[known], margin)
 
     def _rank_preferences(self, edges: Edges, holds: Mask, labels: Labels) -> None:
         """Learn which of several equally good behaviors comes first."""
@@ -287,26 +305,28 @@ class Pursuit:
     def _first_steps(
         self, edges: Edges, distance: Floats, holds: Mask, rows: Integers
     ) -> tuple[Integers, Floats]:
-        """Return the type of the first step from consecutive rows, and how far it is preferred."""
+        """Return the type of the first step from ascending rows, and how far it is preferred."""
         steps = np.full((len(self._goals), len(rows)), NOTHING)
         shares = np.ones(steps.shape)
         rank = np.append(self._rank, np.full(len(self._types) - len(self._rank), 1.0))
         if not len(edges):
             return steps, shares
-        places = edges.row[edges.begins] - rows[0]
+        places = np.searchsorted(rows, edges.row[edges.begins])
         steps[:, places], shares[:, places] = first_steps(edges, distance, rank, NOTHING)
         steps[holds], shares[holds] = NOTHING, 1.0
         return steps, shares
 
     def options(self, capability: int, row: int) -> dict[int, float]:
         """Return the types that begin a shortest path, each with how likely it is chosen."""
-        for first, edges in reversed(self._planned):
-            if row >= first:
-                edge, _ = ties_of(edges, self._distance, np.array([row]), np.array([capability]))
-                rank = {int(edges.type[e]): float(self._rank_of(int(edges.type[e]))) for e in edge}
-                whole = sum(rank.values())
-                return {number: share / whole for number, share in rank.items()}
-        return {}
+        edges = self._again.get(row)
+        if edges is None:
+            edges = next((e for first, e in reversed(self._planned) if row >= first), None)
+        if edges is None:
+            return {}
+        edge, _ = ties_of(edges, self._distance, np.array([row]), np.array([capability]))
+        rank = {int(edges.type[e]): float(self._rank_of(int(edges.type[e]))) for e in edge}
+        whole = sum(rank.values())
+        return {number: share / whole for number, share in rank.items()}
 
     def _rank_of(self, number: int) -> float:
         return float(self._rank[number]) if number < len(self._rank) else 1.0

@@ -23,6 +23,7 @@ _SWEEPS = 60
 _CONVERGED = 1e-3
 _TIE = 0.1  # ways that differ by less than this many executions are equally short
 _FEW = 0.1  # of all edges and intents; if more are concerned, a sweep computes all
+_NO_ROWS: Integers = np.zeros(0, dtype=np.int64)
 _BLOCK = 500_000  # costs that are computed at a time
 
 Nearer = tuple[Integers, Integers, Floats]
@@ -32,8 +33,17 @@ Nearer = tuple[Integers, Integers, Floats]
 class Edges:
     """Behaviors that are possible in rows, sorted by row and type, with the rows they lead to."""
 
-    def __init__(self, row: Integers, type: Integers, end: Integers, odds: Floats) -> None:
+    def __init__(
+        self,
+        row: Integers,
+        type: Integers,
+        end: Integers,
+        odds: Floats,
+        margin: Integers = _NO_ROWS,
+    ) -> None:
         """Sort edges; `end` and `odds` have a column for each end, with odds of 0 if it is none."""
+        self.open = margin
+        """The rows that may lead to unknown states."""
         order = np.lexsort((type, row))
         self.row = row[order]
         self.type = type[order]
