@@ -272,7 +272,7 @@ def test_the_command_line_starts_from_a_run_and_says_what_carried_over(capscope,
     assert found["asked"] == sum(one["asked"] for one in families.values())
     assert found["foreseen"] < found["asked"]
     assert json.loads(capscope("show", "large", "--json").out)["carry_over"] == found
-    shown = capscope("show", "large").out
+    shown = capscope("show", "large", "--rules").out
     assert "id not carry over: not open(X)" in shown
     assert "tarted from what was learned about two-lamps" in shown
     assert "no run directory nowhere" in refusal("assess", f"{FILE}:two", "--from", "nowhere")
