@@ -274,11 +274,15 @@ class Decomposition:
         raise AssertionError("the conditions of the rates are exhaustive")
 
     def _holds(self, condition: PartCondition, joined: int, binding: Binding) -> bool:
-        key = (condition, *(binding.get(one) for one in condition.variables))
+        return sum(test(joined) for test in self.tests(condition, binding)) >= condition.least
+
+    def tests(self, condition: PartCondition, binding: Binding) -> tuple[LiteralTest, ...]:
+        """Return the tests of a condition for some objects; made on first use."""
+        key = (condition, *map(binding.get, condition.variables))
         tests = self._tests.get(key)
         if tests is None:
             tests = self._tests[key] = condition.tests(binding, self._vocabulary)
-        return sum(test(joined) for test in tests) >= condition.least
+        return tests
 
     def allows(self, state: State, capability: int, end: State, after: State) -> bool:
         """Return whether a core that leads to `end` leads to `after` together with some parts."""

@@ -128,6 +128,7 @@ class LearnedModel:
         """Fit a model to a whole graph; the order in which it was seen makes no difference."""
         model = cls(graph, seed, lessons=lessons)
         model._find_parts()
+        model._parts_at = 1.0  # the first refresh would find the same again
         model._cross_validate()
         model.refresh()
         # Questions are chosen without weights of peers, with which runs took longer.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.logic import Atom, Effect, Literal, State, Vocabulary
+from capscope.logic import Atom, Effect, Literal, LiteralTest, State, Vocabulary
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.model.decomposition import Decomposition
 from capscope.model.part_rounds import Trials
@@ -88,7 +88,8 @@ class PartTable:
                 groups[named] = _grouped(named, bindings)
             column = np.zeros(len(rows), dtype=bool)
             for binding, members in groups[named]:
-                column[members] = _held(condition, binding, vocabulary, bits, which[members])
+                tests = known.tests(condition, binding)
+                column[members] = _held(tests, condition.least, bits, which[members])
             if column.any() and not column.all():
                 code = (column if column[0] else ~column).tobytes()
                 columns.setdefault(code, (condition, column))
@@ -224,14 +225,7 @@ def _grouped(named: tuple[str, ...], bindings: Sequence[Binding]) -> list[tuple[
     ]
 
 
-def _held(
-    condition: PartCondition,
-    binding: Binding,
-    vocabulary: Vocabulary,
-    bits: Mask,
-    rows: Integers,
-) -> Mask:
-    tests = condition.tests(binding, vocabulary)
+def _held(tests: Sequence[LiteralTest], least: int, bits: Mask, rows: Integers) -> Mask:
     held = np.zeros(len(rows), dtype=np.int64)
     for required, forbidden in tests:
         true: Mask = np.ones(len(rows), dtype=bool)
@@ -240,7 +234,7 @@ def _held(
         if forbidden:
             true &= ~bits[rows[:, None], _places(forbidden)].any(axis=1)
         held += true
-    fits: Mask = held >= condition.least
+    fits: Mask = held >= least
     return fits
 
 
