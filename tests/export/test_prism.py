@@ -34,13 +34,12 @@ class Loaded:
         meaning = {name: bit[json.loads(atom)] for name, _, atom in VARIABLE.findall(text)}
         valuations = self.model.state_valuations
         variables = [v for v in valuations.get_all_variables() if v.name in meaning]
-        # Storm makes constants of variables that no update assigns.
-        fixed = [row for row in VARIABLE.findall(text) if f"({row[0]}'=" not in text]
-        assert len(variables) >= len(meaning) - len(fixed)
+        # What Storm finds constant, perhaps as only commands that are never enabled assign it, is
+        # no variable of its model, and keeps its initial value.
         known = {v.name for v in variables}
         always = sum(
             bit[json.loads(atom)]
-            for name, value, atom in (*CONSTANT.findall(text), *fixed)
+            for name, value, atom in (*CONSTANT.findall(text), *VARIABLE.findall(text))
             if value == "true" and name not in known
         )
         self.states = [
