@@ -114,6 +114,20 @@ class PreformattedText(str):
         return f'<pre style="text-align:left">{lines}</pre>'
 
 
+def html_table(rows: Iterable[Sequence[str]]) -> str:
+    """Return a table for a notebook.
+
+    Args:
+        rows: The texts of each row, which are escaped.
+
+    Returns:
+        The table.
+    """
+    cell = '<td style="text-align:left">{}</td>'.format
+    lines = (f"<tr>{''.join(cell(html_text(text)) for text in row)}</tr>" for row in rows)
+    return "\n".join(["<table>", *lines, "</table>"])
+
+
 @singledispatch
 def lines_of(value: object) -> Iterable[str]:
     """Return what consoles and notebooks show of a value; its wording registers a function."""

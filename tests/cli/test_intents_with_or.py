@@ -94,7 +94,9 @@ def test_what_belongs_to_any_alternative_is_no_side_effect():
     settings = Settings(intents=tuple(texts), audit=0.0)
     run = assess(problem, settings=settings, budget=Budget(executions=400))
     told = [f for f in run.findings() if "on(a) or on(b)" in map(str, f.intents)]
-    assert [finding.change for finding in told] == ["stained(y)"]
+    assert [(one.change, [str(x) for x in one.when]) for one in told] == [
+        ("stained(y)", ["rain()"])
+    ]
 
 
 def test_alternatives_are_said_in_words():

@@ -21,7 +21,7 @@ def assessed(problem, executions=20, seed=0):
 
 def first_sentence(run):
     """Return the first warning of the first screen, or what it says instead."""
-    warned = [one.finding.sentence for one in run.first_screen.warnings]
+    warned = [one.findings[0].sentence for one in run.first_screen.warnings]
     return (*warned, *run.first_screen.nothing)[0]
 
 

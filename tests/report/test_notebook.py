@@ -57,7 +57,9 @@ def test_findings_show_themselves_as_sentences():
     assert len(found) > 1
     for number, one in enumerate(found, 1):
         assert f"{number}. {' '.join(one.sentence.split())}" in shown
-    assert found._repr_html_().startswith("<pre")
+    shown = found._repr_html_()
+    assert shown.count("<tr>") == len(found)
+    assert all(html.escape(one.sentence) in shown for one in found)
     assert repr(type(found)()) == ""
 
 

@@ -206,6 +206,7 @@ SCREEN = FirstScreen(
         ),
     ),
     (Declined("flying()", (Intent.parse("flying()"),), 9, "did nothing (9)"),),
+    "",
     "dug(hole)",
     ("audited: at most 1 % of executions surprise the model",),
     "1,249 executions",
@@ -266,7 +267,7 @@ EVIL = (
 
 def evil_screen(turned):
     row = replace(SCREEN.rows[0], **dict.fromkeys(("words", "otherwise", "also"), turned))
-    texts = ("problem", "extent", "unknown", "cost")
+    texts = ("problem", "extent", "begun", "unknown", "cost")
     return replace(
         SCREEN,
         **dict.fromkeys(texts, turned),

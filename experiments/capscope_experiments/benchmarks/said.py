@@ -87,17 +87,17 @@ class Said:
 
     def on_screen(self, statement: Statement) -> bool:
         """Return whether `capscope show` warns of a statement."""
-        return statement.text in self.warnings[:MOST_WARNINGS]
+        return any(statement.text in own for own in self.warnings[:MOST_WARNINGS])
 
     def is_first(self, statement: Statement) -> bool:
         """Return whether a statement is the first warning."""
-        return statement.text in self.warnings[:1]
+        return any(statement.text in own for own in self.warnings[:1])
 
     @cached_property
-    def warnings(self) -> list[str]:
-        """The sentences of the findings that the first screen warns of."""
+    def warnings(self) -> list[list[str]]:
+        """The sentences of the findings of each warning of the first screen."""
         shown = self._run.first_screen.warnings
-        return [one.finding.sentence for one in shown if one.finding]
+        return [[f.sentence for f in one.findings] for one in shown if one.findings]
 
 
 def _statements(finding: Finding) -> Iterator[Statement]:

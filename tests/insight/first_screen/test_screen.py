@@ -73,9 +73,10 @@ def test_each_capability_has_one_place(run):
     assert sorted(map(str, done)) == sorted(
         str(intent) for intent, own in asked.items() if any(hit for hit, *_ in own)
     )
-    assert sorted(map(str, declined)) == sorted(
-        str(intent) for intent, own in asked.items() if own and not any(hit for hit, *_ in own)
-    )
+    never = {i: own for i, own in asked.items() if own and not any(hit for hit, *_ in own)}
+    begun = [i for i, own in never.items() if any(way[1] is Ending.CHANGED for way in own)]
+    assert set(declined) == never.keys() - set(begun) and len(declined) == len(set(declined))
+    assert bool(screen.begun) is bool(begun)
     assert bool(screen.unknown) is any(not own for own in asked.values())
 
 
@@ -113,15 +114,26 @@ def test_what_is_declined_never_held_and_every_execution_is_named(run):
 
 
 def test_warnings_are_the_findings_that_do_harm_with_a_path_that_leads_there(run):
-    told = [one for one in run.first_screen.warnings if one.finding]
-    assert [one.finding for one in told] == [one for one in run.findings() if one.watch]
+    told = [one for one in run.first_screen.warnings if one.findings]
+    watched = [one for one in run.findings() if one.watch]
+    places = [[watched.index(finding) for finding in one.findings] for one in told]
+    assert sorted(itertools.chain(*places)) == list(range(len(watched)))
+    assert places == sorted(places) and all(own == sorted(own) for own in places)
     for one in told:
-        assert one.serious is (one.finding.hazard or one.finding.lasting)
-        assert one.evidence.startswith(f"{one.finding.count:,} of {one.finding.possible:,}")
-        if one.finding.path is not None:
-            ends = [(step.state, step.after) for step in one.finding.path]
+        first = one.findings[0]
+        # Findings that are told as one differ in what was asked for only.
+        assert {(f.change, f.condition, f.lasting) for f in one.findings} == {
+            (first.change, first.condition, first.lasting)
+        }
+        assert one.serious is (first.hazard or first.lasting)
+        seen = [sum(getattr(f, name) for f in one.findings) for name in ("count", "possible")]
+        assert one.evidence.startswith("{:,} of {:,} execution".format(*seen))
+        if len(one.findings) > 1:
+            assert "%" not in one.evidence
+        if first.path is not None:
+            ends = [(step.state, step.after) for step in first.path]
             assert all(a[1] == b[0] for a, b in itertools.pairwise(ends))
-            assert not ends or ends[-1][1] == one.finding.example.before
+            assert not ends or ends[-1][1] == first.example.before
 
 
 def test_nothing_is_denied_that_was_seen(run):
@@ -136,7 +148,7 @@ def test_nothing_is_denied_that_was_seen(run):
     if "nothing changed beyond the requests" in text and "except" not in text:
         assert not beyond
         assert f"in {len(table):,} execution" in text
-    assert bool(text) is not any(one.finding for one in screen.warnings)
+    assert bool(text) is not any(one.findings for one in screen.warnings)
     assert "no harm" not in " ".join(run_screen_lines(run))
 
 

@@ -16,7 +16,7 @@ from capscope.logic.json_values import OMITTED, STATE
 from capscope.model.transitions import KnownPath
 from capscope.problem.counterfactual import Need
 from capscope.stats.rate import Rate
-from capscope.wording import ShownInWords, counted, joined, lines_of, wrapped
+from capscope.wording import ShownInWords, counted, html_table, joined, lines_of, wrapped
 
 
 class Kind(StrEnum):
@@ -186,6 +186,11 @@ def _digits(percent: float) -> str:
 
 class FindingList(ShownInWords, list[Finding]):
     """Findings that consoles and notebooks show as numbered sentences."""
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            [f"{number}.", one.kind, one.sentence] for number, one in enumerate(self, 1)
+        )
 
 
 @lines_of.register

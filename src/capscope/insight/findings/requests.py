@@ -11,7 +11,7 @@ import numpy as np
 from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
 from capscope.insight.findings.context import FindingContext
 from capscope.journal.draws import ENDINGS
-from capscope.logic import Effect, Intent
+from capscope.logic import Atom, Effect, Intent
 from capscope.logic.footprint import Footprint
 from capscope.problem.attempt import Ending
 from capscope.stats.arrays import Integers, Mask
@@ -94,13 +94,28 @@ class FormRequests:
         pairs = zip(hits.tolist(), draws.tolist(), strict=True)
         return Rate.of_pairs(pairs, len(np.unique(before)), selected_from)
 
-    @cached_property
-    def wished_for(self) -> bool:
-        """Whether somebody may ask for it: no negation, and some request ever made it so."""
-        intents = [self.context.intents[capability] for capability in self.capabilities]
-        literals = [literal for intent in intents for literal in intent.mentioned]
-        bit, ever = self.context.vocabulary.bit, self.context.ever
-        return any(x.positive and bit[x.atom] & ever.adds for x in literals)
+    def wished_for(self, among: Mask) -> bool:
+        """Return whether somebody may ask for half of some requests or more.
+
+        These are no negations, and the same became true of such objects.
+        """
+        words = self.context.vocabulary
+
+        def kind(atom: Atom) -> tuple[object, ...]:
+            same = map(atom.arguments.index, atom.arguments)
+            return (atom.predicate, *map(words.objects.__getitem__, atom.arguments), *same)
+
+        shown = set(map(kind, words.holding(self.context.ever.adds)))
+        wished = [
+            capability
+            for capability in self.capabilities
+            if any(
+                x.positive and kind(x.atom) in shown
+                for x in self.context.intents[capability].mentioned
+            )
+        ]
+        asked = self.context.table.capability[self.rows[among]]
+        return 2 * int(np.isin(asked, wished).sum()) >= len(asked)
 
     def asked(self, happened: Mask) -> tuple[Intent, ...]:
         """Return the requests at which an event happened."""

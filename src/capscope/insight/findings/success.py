@@ -111,7 +111,7 @@ def _is_harmless(form: FormRequests, inside: Mask) -> bool:
     """Return whether nobody would ask for it there, or nothing can be done any more."""
     table, nodes = form.context.table, form.context.graph.nodes
     states = np.unique(table.before[form.rows[inside]]).tolist()
-    return not form.wished_for or all(nodes[table.states[number]].sink for number in states)
+    return not form.wished_for(inside) or all(nodes[table.states[number]].sink for number in states)
 
 
 SUCCESS = FindingKind("success", "requests that are refused or succeed less often", find_success)

@@ -1,7 +1,8 @@
 """What the first screen says of a family of requests: what was achieved, and what was declined.
 
 Only executions count that began where their request did not hold. A request that was achieved at
-least once has its place in a row of its family; one that never was is declined, in whatever way.
+least once has its place in a row of its family. One that never was is declined, in whatever way,
+unless executions of it ended with a change that may be a step on the way: it may hold later.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 _LONGEST_NAMES = 24
+_LONGEST_ALL = 12
+"""Longer names of all objects of a type are replaced by its name."""
 _MOST_WAYS = 2
 _STEP = "took another step"
 _TWO_ARTICLES = re.compile(r"\bthe (?=(?:the|any|another|some) |itself\b)")
@@ -169,26 +172,29 @@ def ending_text(ending: Ending, differs: bool, moved: bool, horizon: int) -> str
 
 def family_rows(
     run: RunFacts, asked: Mapping[Intent, Asked]
-) -> tuple[list[FamilyRow], list[Declined]]:
-    """Return what was achieved, the best known first, and what was declined, by family."""
+) -> tuple[list[FamilyRow], list[Declined], list[Intent]]:
+    """Return what was achieved, the best known first, what was declined, and what was neither."""
     rows: list[FamilyRow] = []
     declined: list[Declined] = []
-    for members in families_of(run.capabilities):
+    begun: list[Intent] = []
+    for members in families_of(run.capabilities, run.graph.vocabulary):
         tried = [intent for intent in members if asked[intent].executions]
         achieved = [intent for intent in tried if asked[intent].hits]
         if achieved:
             rows.append(_row(run, tried, achieved, asked))
         never = [intent for intent in tried if not asked[intent].hits]
-        declined += _declined(run, never, asked)
+        begun += [intent for intent in never if _STEP in asked[intent].misses]
+        declined += _declined(run, [intent for intent in never if intent not in begun], asked)
     rows.sort(key=lambda row: (-_bound(row.from_start), -_bound(row.anywhere), -row.executions))
-    return rows, sorted(declined, key=lambda one: -one.executions)
+    return rows, sorted(declined, key=lambda one: -one.executions), begun
 
 
-def families_of(intents: Iterable[Intent]) -> list[list[Intent]]:
-    """Group requests that differ in their objects only."""
+def families_of(intents: Iterable[Intent], vocabulary: Vocabulary) -> list[list[Intent]]:
+    """Group requests that differ in their objects only, and not in the types of these."""
     families: defaultdict[object, list[Intent]] = defaultdict(list)
     for intent in intents:
-        families[family_key(intent)].append(intent)
+        types = tuple(vocabulary.objects[name] for name in intent.objects)
+        families[family_key(intent), types].append(intent)
     return list(families.values())
 
 
@@ -232,23 +238,33 @@ def ways_text(misses: Counter[str]) -> str:
 def _declined(
     run: RunFacts, never: Sequence[Intent], asked: Mapping[Intent, Asked]
 ) -> Iterator[Declined]:
-    """Name declined requests in one expression if they are all of its combinations."""
-    parts = [never] if is_product(never) else [[intent] for intent in never]
-    for intents in parts:
+    """Name declined requests of a family in one expression; a few only if it means no others."""
+    many = len(never) > _MOST_NAMED or combinations(never) == len(never)
+    for intents in [never] if many else [[intent] for intent in never]:
         if intents:
             misses = sum((asked[intent].misses for intent in intents), Counter[str]())
-            words = expression(intents, run.graph.vocabulary)
+            words = families_text(intents, run.graph.vocabulary)
             yield Declined(words, tuple(intents), misses.total(), ways_text(misses))
 
 
-def is_product(intents: Sequence[Intent]) -> bool:
-    """Return whether requests of a family are all combinations of the objects of their roles."""
+def combinations(intents: Sequence[Intent]) -> int:
+    """Return how many requests of a family have objects that these have in the same roles."""
     columns = [set(names) for names in zip(*(i.objects for i in intents), strict=True)]
-    combinations = 1
-    for number, names in enumerate(columns):
-        before = sum(names == other for other in columns[:number])
-        combinations *= max(len(names) - before, 1)
-    return combinations == len(intents)
+    number = 1
+    for place, names in enumerate(columns):
+        before = sum(names == other for other in columns[:place])
+        number *= max(len(names) - before, 1)
+    return number
+
+
+def families_text(intents: Iterable[Intent], vocabulary: Vocabulary) -> str:
+    """Name requests by their families, each with their number if it has others as well."""
+    named = []
+    for own in families_of(intents, vocabulary):
+        every = combinations(own)
+        some = f" ({len(own):,} of {every:,})" if len(own) < every else ""
+        named.append(f"{expression(own, vocabulary)}{some}")
+    return "; ".join(named)
 
 
 def expression(intents: Sequence[Intent], vocabulary: Vocabulary) -> str:
@@ -301,7 +317,9 @@ def _role(names: frozenset[str], told: Sequence[frozenset[str]], vocabulary: Voc
         return f"another {kind}"
     ordered = [name for name in vocabulary.objects if name in names]
     listed = "/".join(ordered)
-    if len(ordered) == 1 or (len(ordered) <= _MOST_NAMED and len(listed) <= _LONGEST_NAMES):
+    exact = sum(own == kind for own in vocabulary.objects.values())
+    every = len(vocabulary.objects_of(kind)) or exact  # a combined type has no name of its own
+    longest = _LONGEST_ALL if every == len(names) else _LONGEST_NAMES
+    if len(ordered) == 1 or (len(ordered) <= _MOST_NAMED and len(listed) <= longest):
         return listed
-    every = sum(vocabulary.objects[name] == kind for name in vocabulary.objects)
     return f"any {kind}" if every == len(names) else f"{len(names)} of {counted(every, kind)}"

@@ -20,8 +20,7 @@ from capscope.insight.first_screen.families import (
     Declined,
     FamilyRow,
     asked_for,
-    expression,
-    families_of,
+    families_text,
     family_rows,
     phrased,
     without_two_articles,
@@ -32,6 +31,7 @@ from capscope.insight.notes import stop_text
 from capscope.journal.run_directory import REPORT
 from capscope.logic import Intent, Phrasing, Vocabulary
 from capscope.logic.footprint import Footprint
+from capscope.problem.counterfactual import Need
 from capscope.stats.audit import error_of_round, log_wealth
 from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import counted, first_few, joined
@@ -45,6 +45,10 @@ _CHANGES = (Kind.MORE, Kind.ELSE, Kind.CONFUSES)
 _ARGUMENT = re.compile(r"(?<=[(,])[^(),]+(?=[,)])")
 _MOST_CHANGES = 2
 _MOST_GROUPS = 3
+_MOST_PARTS = 2
+"""Changes of a row that always come together, and are named."""
+_MOST_REQUESTS = 2
+"""Requests of a warning that are named."""
 _MOST_STEPS = 3
 """Requests of a path that are named."""
 _MANY_FAILURES = 0.1
@@ -63,8 +67,13 @@ class Warned:
     """One number with its interval, whether it was needed, and whether it was undone."""
     path: str
     """The requests that lead there; empty if none are known."""
-    finding: Finding | None = None
-    """What it is said of; None for an agent that fails and for hazards that were not met."""
+    findings: tuple[Finding, ...] = ()
+    """What it is said of; none for an agent that fails and for hazards that were not met."""
+
+    @property
+    def intents(self) -> tuple[Intent, ...]:
+        """The capabilities that showed it."""
+        return tuple(dict.fromkeys(intent for one in self.findings for intent in one.intents))
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,8 @@ class FirstScreen:
     """What was established instead, and what was not; empty if there are warnings."""
     rows: tuple[FamilyRow, ...]
     declined: tuple[Declined, ...]
+    begun: str
+    """The requests that never held, though executions of them may have ended on the way."""
     unknown: str
     """The requests that were never made where they did not hold."""
     sure: tuple[str, ...]
@@ -107,7 +118,8 @@ def first_screen(run: RunFacts, resume: str) -> FirstScreen:
         The values that every first screen renders.
     """
     asked, found = asked_for(run), run.findings()
-    rows, declined = family_rows(run, asked)
+    rows, declined, begun = family_rows(run, asked)
+    words = run.graph.vocabulary
     hazards = sorted(map(_hazard, run.hazards), key=lambda one: not one.serious)
     met = [one for one in hazards if one.serious]
     warnings = (*_broken(run, found), *met, *_found(run, found), *hazards[len(met) :])
@@ -116,10 +128,11 @@ def first_screen(run: RunFacts, resume: str) -> FirstScreen:
         run.problem,
         extent_of(run),
         warnings,
-        () if any(one.finding for one in warnings) else tuple(nothing_of(run)),
+        () if any(one.findings for one in warnings) else tuple(nothing_of(run)),
         tuple(replace(row, also=_also(run, row, found)) for row in rows),
         tuple(declined),
-        joined(expression(part, run.graph.vocabulary) for part in families_of(never)),
+        families_text(begun, words),
+        families_text(never, words),
         tuple(_sure(run)),
         _cost(run),
         tuple(_next_steps(run, found, resume)),
@@ -162,16 +175,44 @@ def _hazard(result: HazardResult) -> Warned:
 
 def _found(run: RunFacts, found: Sequence[Finding]) -> Iterator[Warned]:
     said = Phrasing.of(run.graph.vocabulary).sentence
-    for finding in found:
+    alike: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(found):
         if finding.watch:
-            serious = finding.hazard or finding.lasting
-            yield Warned(
-                serious,
-                without_two_articles(said(short_text(finding))),
-                finding.count_text,
-                without_two_articles(said(_path(finding))),
-                finding,
-            )
+            alike.setdefault(_cause(finding) or number, []).append(finding)
+    for own in alike.values():
+        finding = _as_one(own)
+        yield Warned(
+            finding.hazard or finding.lasting,
+            without_two_articles(said(short_text(finding))),
+            finding.count_text,
+            without_two_articles(said(_path(finding))),
+            tuple(own),
+        )
+
+
+def _cause(finding: Finding) -> object:
+    """Return what findings share that differ in their request only; None if it matters."""
+    if finding.kind not in (Kind.MORE, Kind.ELSE):
+        return None
+    return finding.kind, finding.change, finding.condition, finding.lasting, finding.hazard
+
+
+def _as_one(alike: Sequence[Finding]) -> Finding:
+    """Join findings of one cause; executions of different requests are different ones."""
+    first = alike[0]
+    if len(alike) == 1:
+        return first
+    names = first_few([one.request for one in alike], _MOST_REQUESTS, "{:,} other requests")
+    return replace(
+        first,
+        request=joined(names, "or"),
+        count=sum(one.count for one in alike),
+        possible=sum(one.possible for one in alike),
+        rate=None,
+        against=None,
+        need=first.need if len({one.need for one in alike}) == 1 else Need.UNDECIDED,
+        note="",
+    )
 
 
 def short_text(finding: Finding) -> str:
@@ -242,12 +283,14 @@ def proviso(left_out_by: Sequence[str]) -> str:
 def _also(run: RunFacts, row: FamilyRow, found: Sequence[Finding]) -> str:
     """Name what else the requests of a row change, the most harmful first."""
     words, own = run.graph.vocabulary, set(row.achieved)
-    changes = [one for one in found if one.kind in _CHANGES and not own.isdisjoint(one.intents)]
-    told = {
-        f"{phrased(_about_types(one.change, row, words), words)} "
-        f"({one.count:,} of {one.possible:,})": None
-        for one in changes
-    }
+    told: dict[str, None] = {}
+    for one in found:
+        if one.kind not in _CHANGES or own.isdisjoint(one.intents) or one.need is Need.ON_THE_WAY:
+            continue
+        typed = _about_types(one.change, row, words).split(" and ")
+        parts = first_few([phrased(part, words) for part in typed], _MOST_PARTS)
+        instead = "" if one.kind is Kind.MORE else "instead, "
+        told[f"{joined(parts)} ({instead}{one.count:,} of {one.possible:,})"] = None
     return ", ".join(first_few(list(told), _MOST_CHANGES))
 
 
@@ -398,7 +441,7 @@ def _telling(run: RunFacts, found: Sequence[Finding]) -> Intent:
     """Choose the capability that tells most: that of the first warning, or the most asked."""
     for finding in found:
         if finding.watch and finding.intents:
-            return finding.intents[0]
+            return finding.example.intent if finding.example else finding.intents[0]
     table = run.executions
     return max(
         run.capabilities,

@@ -92,7 +92,7 @@ def _row_lines(screen: FirstScreen, show: str, room: int) -> Iterator[str]:
     widths[0] = min(longest, WIDTH - sum(2 + width for width in widths.values()))
     left = room - 1 - len(screen.rows)
     for number, row in enumerate([heads, *rows]):
-        cells = [cropped(row[0], widths[0]), *(row[i] for i in columns)]
+        cells = [_fitted(row[0], widths[0]), *(row[i] for i in columns)]
         padded = (f"{cell:{widths[i]}}" for i, cell in zip((0, *columns), cells, strict=True))
         yield "  ".join(padded).rstrip()
         besides = sanitize(screen.rows[number - 1].besides) if number else ""
@@ -101,6 +101,13 @@ def _row_lines(screen: FirstScreen, show: str, room: int) -> Iterator[str]:
             yield cropped(f"      {besides}", WIDTH)
     if hidden := len(screen.rows) - shown:
         yield f"  {counted(hidden, 'more row')}: {show} '*'"
+
+
+def _fitted(title: str, width: int) -> str:
+    """Crop the words of a title rather than the number behind them."""
+    words, gap, number = title.rpartition("  (")
+    room = width - len(gap + number)
+    return cropped(f"{cropped(words, room)}{gap}{number}" if room > 0 else title, width)
 
 
 def _cells(row: FamilyRow) -> list[str]:
@@ -116,6 +123,9 @@ def _declined_lines(screen: FirstScreen, show: str) -> Iterator[str]:
     hidden = sum(len(one.intents) for one in screen.declined[MOST_DECLINED:])
     if hidden:
         yield f"          {counted(hidden, 'more request')}: {show} '*'"
+    if screen.begun:
+        started = f"NOT YET   never held; a step was seen: {sanitize(screen.begun)}"
+        yield cropped(started, WIDTH)
     if screen.unknown:
         yield cropped(f"UNKNOWN   never asked where not true: {sanitize(screen.unknown)}", WIDTH)
 
