@@ -357,7 +357,8 @@ class RunFacts:
             execution: Its row in the table of executions.
 
         Returns:
-            Numbers and texts as they are, calls of tools as `{"call": [tool, arguments, error]}`.
+            Numbers and texts as they are; a tool call as a dict with its tool, arguments and error
+            under "call".
         """
         table = self.executions
         with self.open_journal() as journal:
