@@ -72,15 +72,20 @@ def naive_evidence(hits, draws, units, inside):
     sides = [list(inside), [not x for x in inside]]
     h, n = sum(hits), sum(draws)
     null = max(best(h, n - h), *(max(map(max, scores(everything, u))) for u in units))
-    equal = [
-        mixture(
+    counts = [
+        (
             sum(h for h, s in zip(hits, side, strict=True) if s),
             sum(n - h for h, n, s in zip(hits, draws, side, strict=True) if s),
         )
         for side in sides
     ]
+    equal = [mixture(*own) for own in counts]
+    always, never = counts[0][1] == 0, counts[1][0] == 0
     sizes = len(conjunctions._SIZES)
-    terms = [math.log(0.75) + sum(equal)]
+    terms = [math.log(0.75 * 0.4) + sum(equal)]
+    terms += [math.log(0.75 * 0.2) + equal[0]] if never else []
+    terms += [math.log(0.75 * 0.2) + equal[1]] if always else []
+    terms += [math.log(0.75 * 0.2)] if always and never else []
     for one in units:
         both = zip(*(scores(side, one) for side in sides), strict=True)
         terms += [math.log(0.25 / len(units) / sizes) + mean(a) + mean(b) for a, b in both]
@@ -91,8 +96,9 @@ def naive_evidence(hits, draws, units, inside):
 def test_the_evidence_is_the_one_computed_unit_by_unit(seed):
     rng = np.random.default_rng(seed)
     draws = rng.integers(1, 4, size=12)
-    hits = rng.binomial(draws, 0.4)
     inside = rng.random(12) < 0.5
+    likely = [(0.4, 0.4), (0.4, 0.0), (1.0, 0.4), (1.0, 0.0)][seed]
+    hits = rng.binomial(draws, np.where(inside, *likely))
     units = [np.arange(12), rng.integers(0, 4, size=12)]
     scorer = Scorer(hits, draws, [Units(one) for one in units])
     expected = naive_evidence(hits.tolist(), draws.tolist(), [u.tolist() for u in units], inside)

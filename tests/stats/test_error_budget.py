@@ -20,6 +20,18 @@ def test_the_threshold_is_that_of_bonferroni_over_shares_and_questions():
     assert halves.thresholds == [math.log(2400), math.log(960)]
 
 
+def test_each_question_that_is_answered_leaves_its_part_to_the_others():
+    at = [math.log(number / 0.05) + 0.01 for number in (3, 2, 1)]
+
+    def reached(*scores):
+        return ErrorBudget(0.05, 1).share("one").reached(scores)
+
+    assert reached(at[2], at[0], at[1]) == [True, True, True]
+    assert reached(at[1], at[1], at[1]) == [False, False, False]
+    assert reached(at[2], at[0], at[2]) == [False, True, False]
+    assert reached() == []
+
+
 def test_no_question_still_has_a_threshold():
     assert ErrorBudget(0.05, 1).share("nothing").threshold(0) == math.log(20)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import islice
@@ -26,7 +26,7 @@ from capscope.model.state_graph import StateMatrix
 from capscope.model.terms import SAME, Binding, Term, TermSpace
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.conjunctions import Rows, Units, best_conjunction
-from capscope.stats.error_budget import ERROR_RATE
+from capscope.stats.error_budget import ERROR_RATE, Share
 
 _EQUAL = "="
 _MOST_NAMED = 12  # objects of a variable that are candidates for exceptions
@@ -274,6 +274,26 @@ def find_condition(
     counts, others = ((int(hits[side].sum()), int(draws[side].sum())) for side in (inside, ~inside))
     equivalents = tuple(_equivalents(features, when, inside))
     return FoundCondition(tuple(when), inside, counts, others, found.evidence, equivalents)
+
+
+def sure_conditions(
+    questions: Sequence[Callable[[float], FoundCondition | None]], share: Share
+) -> list[FoundCondition | None]:
+    """Look for several conditions, and keep those with enough evidence.
+
+    Args:
+        questions: Functions from an error rate to a condition.
+        share: The share of the error budget that they spend together.
+
+    Returns:
+        The condition for each; None if none is sure. That an event always happened needs no test.
+    """
+    found = [ask(share.rate) for ask in questions]
+    tested = [i for i, one in enumerate(found) if one is None or one.when]
+    scores = [one.evidence if (one := found[i]) else -math.inf for i in tested]
+    for place, sure in zip(tested, share.reached(scores), strict=True):
+        found[place] = found[place] if sure else None
+    return found
 
 
 def _distinct(features: LiftedFeatures) -> list[list[int]]:

@@ -30,6 +30,8 @@ _LENGTHS = (0.7, 0.2, 0.1)
 """The prior probability of one, two and three literals."""
 _ALIKE = 0.75
 """The prior probability that units on one side do not differ."""
+_SURE = 0.2
+"""The prior probability of each of: never outside, always inside, and both, if units are alike."""
 _SIZES: Floats = np.power(4.0, np.arange(-3, 5))[:, None]
 """a + b of the beta distributions that units draw their rates from."""
 _MOST_ROWS = 3_000
@@ -232,10 +234,7 @@ class Scorer:
         used = [i for i, one in enumerate(self._units) if one.role not in roles or one.role is None]
         null = max(self._equal, *(self._differing[i] for i in used))
         sides = [(self._hits[s], self._draws[s]) for s in (inside, ~inside)]
-        logs = [
-            math.log(_ALIKE)
-            + sum(float(log_mixture(h.sum()[None], n.sum()[None])[0]) for h, n in sides)
-        ]
+        logs = [math.log(_ALIKE) + _log_two_rates(*((h.sum(), n.sum()) for h, n in sides))]
         share = math.log(1 - _ALIKE) - math.log(len(used) * len(_SIZES))
         for i in used:
             units = self._units[i].of_row
@@ -254,6 +253,18 @@ class Scorer:
     @cached_property
     def _differing(self) -> list[float]:
         return [float(_by_unit(self._hits, self._draws, one.of_row).max()) for one in self._units]
+
+
+def _log_two_rates(inside: tuple[int, int], outside: tuple[int, int]) -> float:
+    """Return the log likelihood of hits and draws under a rate for each side.
+
+    An agent often does something always inside, or never outside; that is a choice of its own.
+    """
+    high, low = (float(log_mixture(*np.array(side)[:, None])[0]) for side in (inside, outside))
+    always, never = inside[0] == inside[1], not outside[0]
+    shares = [(1 - 3 * _SURE, high + low), (_SURE * never, high), (_SURE * always, low)]
+    shares.append((_SURE * (always and never), 0.0))
+    return log_sum_exp([math.log(share) + log for share, log in shares if share])
 
 
 def _by_unit(hits: Integers, draws: Integers, units: Integers) -> Floats:

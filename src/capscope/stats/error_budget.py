@@ -10,6 +10,7 @@ kind cannot break the promise.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from capscope.errors import CapscopeError
 
@@ -64,6 +65,11 @@ class Share:
         self.spent = 0.0
         """The fraction of the share that was spent."""
 
+    @property
+    def rate(self) -> float:
+        """The error rate of the whole share."""
+        return self._budget.rate / self._budget.shares
+
     def threshold(self, questions: int, fraction: float = 1.0) -> float:
         """Return the log score that each of some questions must reach, and record the spending.
 
@@ -79,3 +85,20 @@ class Share:
         threshold = math.log(budget.shares * max(questions, 1) / fraction / budget.rate)
         self.thresholds.append(threshold)
         return threshold
+
+    def reached(self, scores: Sequence[float]) -> list[bool]:
+        """Return which log scores of some questions are high enough, and spend the share.
+
+        After each question that is answered, the others divide the whole among them (Holm).
+
+        >>> ErrorBudget(0.05, shares=1).share("losses").reached([3.1, 4.0])
+        [True, True]
+        """
+        first, left = self.threshold(len(scores)), len(scores)
+        found = [False] * left
+        for place in sorted(range(left), key=lambda place: -scores[place]):
+            if scores[place] < first + math.log(left / len(scores)):
+                break
+            found[place] = True
+            left -= 1
+        return found

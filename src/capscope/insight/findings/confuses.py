@@ -65,22 +65,28 @@ def _of_forms(forms: Sequence[FormRequests]) -> Iterator[list[Mistake]]:
             yield parts
 
 
-def confusions(parts: Sequence[Mistake], error_rate: float, questions: int) -> Iterator[Finding]:
+def confusion(parts: Sequence[Mistake], error_rate: float) -> FoundCondition | None:
+    """Return of which objects it was asked when one atom came true instead, in all its forms."""
+    features = LiftedFeatures.joined([p.form.features.where(p.could) for p in parts])
+    became = np.concatenate([part.became[part.could] for part in parts])
+    return find_condition(
+        features.within(TermScope.CONSTANT), became, error_rate, difference=_DIFFERENCE
+    )
+
+
+def confusions(
+    parts: Sequence[Mistake], condition: FoundCondition | None, questions: int
+) -> Iterator[Finding]:
     """Yield a finding for each form if a condition tells of which objects it was asked.
 
     Args:
         parts: The forms of one atom.
-        error_rate: How often a condition may be told although none matters.
+        condition: Under which it came true instead.
         questions: How many conditions are looked for beside it.
 
     Yields:
         The findings.
     """
-    features = LiftedFeatures.joined([p.form.features.where(p.could) for p in parts])
-    became = np.concatenate([part.became[part.could] for part in parts])
-    condition = find_condition(
-        features.within(TermScope.CONSTANT), became, error_rate, difference=_DIFFERENCE
-    )
     for part in parts if condition is not None and condition.when else ():
         assert condition is not None
         inside = part.could & part.form.features.holding(condition.when)

@@ -23,7 +23,12 @@ from functools import cache, cached_property, reduce
 import numpy as np
 
 from capscope.insight.changes import UnrequestedChange, unrequested_changes
-from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
+from capscope.insight.conditions import (
+    FoundCondition,
+    LiftedFeatures,
+    find_condition,
+    sure_conditions,
+)
 from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.finding import HARMLESS, Finding, Kind
 from capscope.insight.needs import need_of
@@ -56,12 +61,12 @@ def find_changes(context: FindingContext, share: Share) -> list[Finding]:
     together: dict[tuple[str, frozenset[int]], list[UnrequestedChange]] = {}
     for change in listed:
         together.setdefault((change.request, change.made), []).append(change)
-    error_rate = math.exp(-share.threshold(len(together)))
     seen = _shapes(context, listed)
-    return [
-        _Changes(context, tuple(own), _comes_alone(own, seen)).finding(error_rate)
-        for own in together.values()
-    ]
+    found = [_Changes(context, tuple(own), _comes_alone(own, seen)) for own in together.values()]
+    asked = [one for one in found if one.may_depend]
+    sure = sure_conditions([one.condition for one in asked], share)
+    told = dict(zip(map(id, asked), sure, strict=True))
+    return [one.finding(told.get(id(one))) for one in found]
 
 
 _Shape = frozenset[str]
@@ -153,11 +158,16 @@ class _Changes:
         of_kind = words.state(atom for name in names for atom in words.groundings(name))
         return self.context.undoes(Effect(of_kind, of_kind)) or not self.lasting
 
-    def finding(self, error_rate: float) -> Finding:
-        """Describe them."""
+    @property
+    def may_depend(self) -> bool:
+        """Whether to look for a condition."""
+        often = _FEWEST <= int(self.hits.sum()) < len(self.rows) <= _MOST_ROWS
+        return often and not self._is_step
+
+    def finding(self, found: FoundCondition | None) -> Finding:
+        """Describe them, under the condition that was found."""
         first, table = self.forms[0], self.context.table
         step = self._is_step
-        found = None if step else self._condition(error_rate)
         inside: Mask = np.ones(len(self.rows), dtype=bool) if found is None else found.inside
         when = () if found is None else found.when
         hits: Mask = self.hits & inside
@@ -189,13 +199,11 @@ class _Changes:
             note=self._note(hits, instead=instead),
         )
 
-    def _condition(self, error_rate: float) -> FoundCondition | None:
-        rows = self.rows[-_MOST_ROWS:]
-        if len(rows) < len(self.rows) or self.hits.sum() < _FEWEST:
-            return None
+    def condition(self, error_rate: float) -> FoundCondition | None:
+        """Return the condition under which they happen more often."""
         table = self.context.table
         features, place = self.context.once(_features)(self.forms[0].request)
-        pairs = table.distinct.pair[table.transition[rows]]
+        pairs = table.distinct.pair[table.transition[self.rows]]
         return find_condition(features.where(place[pairs]), self.hits, error_rate)
 
     def _note(self, hits: Mask, *, instead: bool) -> str:

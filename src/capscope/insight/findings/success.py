@@ -8,12 +8,13 @@ are named with their number.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from capscope.insight.findings.confuses import confusions, mistakes
+from capscope.insight.conditions import FoundCondition, sure_conditions
+from capscope.insight.findings.confuses import confusion, confusions, mistakes
 from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.finding import Finding, Kind
 from capscope.insight.findings.requests import FormRequests, requests
@@ -37,25 +38,32 @@ _BREAKDOWNS = {
 def find_success(context: FindingContext, share: Share) -> list[Finding]:
     """Find requests that are refused, succeed less often, or break down."""
     mistaken = list(mistakes(context))
-    forms = [(form, failed) for form in context.once(requests) if (failed := form.failed).any()]
-    number = len(mistaken) + len(forms)
-    error_rate = math.exp(-share.threshold(number))
-    found = [one for parts in mistaken for one in confusions(parts, error_rate, number)]
+    forms = [form for form in context.once(requests) if form.failed.any()]
+    asked = [form for form in forms if form.failed.sum() >= _LEAST_FAILURES]
+    sure = sure_conditions(
+        [partial(confusion, parts) for parts in mistaken]
+        + [partial(form.condition, form.failed) for form in asked],
+        share,
+    )
+    number = len(sure)
+    found = [
+        one
+        for parts, condition in zip(mistaken, sure, strict=False)
+        for one in confusions(parts, condition, number)
+    ]
     told = {intent for finding in found for intent in finding.intents}
-    others = (one for asked in forms for one in _of_form(*asked, error_rate, number))
+    when = dict(zip((form.text for form in asked), sure[len(mistaken) :], strict=True))
+    others = (one for form in forms for one in _of_form(form, when.get(form.text), number))
     return found + [
         one for one in others if one.kind != Kind.EXCEPTION or not told.issuperset(one.intents)
     ]
 
 
-def _of_form(
-    form: FormRequests, failed: Mask, error_rate: float, questions: int
-) -> Iterator[Finding]:
-    table, rows = form.context.table, form.rows
+def _of_form(form: FormRequests, found: FoundCondition | None, questions: int) -> Iterator[Finding]:
+    table, rows, failed = form.context.table, form.rows, form.failed
     ending = table.ending[rows]
     idle: Mask = failed & (table.before[rows] == table.after[rows])
     broken: Mask = failed & np.isin(ending, [ENDINGS.index(one) for one in _BREAKDOWNS])
-    found = form.condition(failed, error_rate) if failed.sum() >= _LEAST_FAILURES else None
     if found is None:
         if broken.any():
             yield _finding(form, Kind.LESS, broken, np.ones(len(rows), dtype=bool), (), questions)
