@@ -7,6 +7,7 @@ finding that blames one for a needed step, or for an object that chance chose, i
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 from capscope.problem.attempt import Ending
 
@@ -46,6 +47,8 @@ def false_lines(run):
     if right and not changes:
         groups = "except what follows if exactly one of " in said
         right = groups is bool(naive_changes(run, with_groups=False))
+    if not said:  # where there is something else to watch out for, nothing is said of changes
+        right = any(one.watch for one in run.findings())
     return wrong if right else [*wrong, f"first screen: {said}"]
 
 
@@ -232,6 +235,12 @@ def false_findings(world, run, findings):
 def _against_truth(world, run, finding):
     if finding.kind in ("refuses", "succeeds less", "exception") and not finding.change:
         yield from _against_failures(world, run, finding)
+        return
+    if finding.kind == "prefers":
+        state = world.states[finding.example.before]
+        tied = replace(world, random_ties=True).best_actions(state, finding.example.intent)
+        if world.random_ties or len(tied) < 2:
+            yield "it has no choice, or no preference"
         return
     # Agents here never break down, never change, and treat all objects alike.
     if finding.kind not in ("does more", "does something else"):

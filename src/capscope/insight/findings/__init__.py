@@ -15,6 +15,7 @@ from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.drift import DRIFT
 from capscope.insight.findings.finding import Example, Finding, Kind
 from capscope.insight.findings.more import BEYOND
+from capscope.insight.findings.prefers import PREFERENCES
 from capscope.insight.findings.success import SUCCESS
 from capscope.problem.counterfactual import Need
 from capscope.registry import Registry
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINDING_KINDS", "Example", "Finding", "FindingKind", "Kind", "Need", "find_findings"]
 
-_BUILT_IN = (BEYOND, SUCCESS, DRIFT)
+_BUILT_IN = (BEYOND, SUCCESS, DRIFT, PREFERENCES)
 FINDING_KINDS = Registry("capscope.finding_kinds", "kind of finding", FindingKind, _BUILT_IN)
 
 

@@ -35,6 +35,8 @@ class Kind(StrEnum):
     DRIFT = "changes over time"
     EXCEPTION = "exception"
     """One object, or a few, differ from the others."""
+    PREFERS = "prefers"
+    """It takes one object where others would have served as well."""
 
 
 HARMLESS = (Need.PART, Need.ON_THE_WAY)
@@ -109,6 +111,7 @@ class Finding:
         return (
             not self.hazard,
             not self.watch,
+            not self.watch and self.kind != Kind.PREFERS,
             not self.lasting,
             self.named,
             _NEEDS.index(self.need),
