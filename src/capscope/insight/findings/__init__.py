@@ -1,9 +1,9 @@
 """Findings: everything that a person should know beyond "it does what it was asked for".
 
-A kind is a function from the executions to findings. All kinds share one error budget, divided
-equally, for conditions and comparisons; what was counted is said without a test. To add a kind,
-write a module that defines a `FindingKind` and add it here; a package of your own registers one
-under the entry-point group `capscope.finding_kinds`.
+A kind is a function from the executions to findings. All kinds share one error budget, divided by
+their weights, for conditions and comparisons; what was counted is said without a test. To add a
+kind, write a module that defines a `FindingKind` and add it here; a package of your own registers
+one under the entry-point group `capscope.finding_kinds`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ def find_findings(run: RunFacts, kinds: Iterable[FindingKind] | None = None) -> 
     """
     context = FindingContext(run)
     searched = list(FINDING_KINDS.all.values() if kinds is None else kinds)
-    budget = ErrorBudget(ERROR_RATE, max(len(searched), 1))
-    found = [one for kind in searched for one in kind.find(context, budget.share(kind.name))]
+    whole = sum(kind.weight for kind in searched)
+    found = [
+        finding
+        for kind in searched
+        for share in [ErrorBudget(ERROR_RATE * kind.weight / whole, 1).share(kind.name)]
+        for finding in kind.find(context, share)
+    ]
     return sorted(found, key=lambda finding: finding.harm)

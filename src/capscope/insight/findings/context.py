@@ -117,3 +117,5 @@ class FindingKind:
     description: str
     """What it looks for, in the plural: "changes beyond the request"."""
     find: Find
+    weight: float = 1.0
+    """Its part of the error budget, relative to the others: small if there is much evidence."""

@@ -57,4 +57,4 @@ def _finding(context: FindingContext, drift: Drift) -> Finding:
     )
 
 
-DRIFT = FindingKind("change over time", "changes of the agent during the run", find_change)
+DRIFT = FindingKind("change over time", "changes of the agent during the run", find_change, 0.2)

@@ -196,4 +196,6 @@ def _finding(context: FindingContext, choices: _Choices) -> Finding:
     )
 
 
-PREFERENCES = FindingKind("preferences", "objects that are preferred to others", find_preferences)
+PREFERENCES = FindingKind(
+    "preferences", "objects that are preferred to others", find_preferences, 0.3
+)
