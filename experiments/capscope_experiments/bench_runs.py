@@ -91,8 +91,8 @@ class BenchRun:
         return MeasuredProblem(self.problem, self.settings, self.sequences)
 
     def spec(self) -> RunSpec:
-        """Return what the run is started with."""
-        settings = self.settings
+        """Return what the run is started with: no replays, since steps are compared."""
+        settings = replace(self.settings, replays=0)
         if self.strategy == RANDOM:
             settings = replace(settings, patience=_UNLIMITED)
         problem = load_problem(self.problem)
