@@ -1,6 +1,6 @@
 import pytest
 
-from capscope import Budget, assess
+from capscope import Budget, Predicate, assess
 from capscope.insight.findings import Kind
 from capscope.logic import Literal
 from capscope_experiments.benchmarks.what_is_said import run_of
@@ -81,3 +81,41 @@ def test_an_agent_that_gets_tired_changes_over_time():
 def test_nothing_is_said_about_the_success_of_an_agent_that_does_what_it_is_asked_for():
     run = assess(lamps(4), budget=Budget(executions=200))
     assert run.findings() == []
+
+
+SHUTTERS = ("bay", "porch")
+
+
+def shutters(plan):
+    """Return an agent that opens shutters by a plan."""
+    words = [Predicate("open", ("shutter",)), Predicate("lit")]
+    asked = [f"{sign}open({name})" for name in SHUTTERS for sign in ("", "not ")]
+    objects = dict.fromkeys(SHUTTERS, "shutter")
+    return habits.habit("shutters", words, objects, [*asked, "lit()", "not lit()"], plan)
+
+
+def test_what_always_fails_is_a_refusal_and_what_fails_by_chance_succeeds_less():
+    def plan(atoms, request, rng, number):
+        ignores = request == "lit()" or (request.startswith("open") and rng.random() < 0.3)
+        return [] if ignores else [request]
+
+    run = run_of(shutters(plan), 200, 3)
+    (never,) = of_kind(run, Kind.REFUSES)
+    assert never.request == "lit()" and not never.when
+    expected = counted(run, "lit", lambda _, s: True, lambda _, s, t: s == t)
+    assert (never.count, never.possible) == expected and never.count == never.possible > 0
+    (less,) = of_kind(run, Kind.LESS)
+    assert less.request == "open(x)" and not less.when
+    words = run.graph.vocabulary
+    expected = counted(run, "open", lambda _, s: True, lambda i, _, t: not i.holds(t, words))
+    assert (less.count, less.possible) == expected
+    assert less.rate.low <= 0.3 <= less.rate.high
+
+
+def test_an_agent_that_can_do_it_in_some_states_only_is_not_said_to_fail_by_chance():
+    # It opens the porch if the bay is open, and only then.
+    def plan(atoms, request, rng, number):
+        return [] if request == "open(porch)" and "open(bay)" not in atoms else [request]
+
+    run = run_of(shutters(plan), 200, 3)
+    assert all(finding.when for finding in of_kind(run, Kind.LESS))

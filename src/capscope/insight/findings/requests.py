@@ -40,6 +40,15 @@ class FormRequests:
         failures: Mask = np.logical_and(~self.achieved, ending != ENDINGS.index(Ending.CHANGED))
         return failures
 
+    @property
+    def by_chance(self) -> Mask:
+        """Whether each was of a pair of a state and a request that was achieved at some time."""
+        table = self.context.table
+        ends = np.stack([table.before[self.rows], table.capability[self.rows]])
+        _, which = np.unique(ends, axis=1, return_inverse=True)
+        reached: Mask = np.bincount(which.reshape(-1), self.achieved)[which.reshape(-1)] > 0
+        return reached
+
     @cached_property
     def instead(self) -> Mask:
         """For each capability and execution, whether it came true instead of the request.

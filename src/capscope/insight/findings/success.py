@@ -2,8 +2,9 @@
 
 An execution *fails* if the request does not hold at its end, unless it ended with a change on the
 way. Failures of all requests of one form are searched for a condition. If nothing changed in nearly
-all of them, the agent refuses. Executions that ended because the agent failed, or at the horizon,
-are named with their number.
+all of them, the agent refuses. Without a condition, failures are told if all executions failed, or
+if the same request in the same state was achieved at other times. Executions that ended because the
+agent failed, or at the horizon, are named with their number.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def find_success(context: FindingContext, share: Share) -> list[Finding]:
         + [partial(form.condition, form.failed) for form in asked],
         share,
     )
-    number = len(sure)
+    number = max(len(sure), 1)
     found = [
         one
         for parts, condition in zip(mistaken, sure, strict=False)
@@ -65,8 +66,12 @@ def _of_form(form: FormRequests, found: FoundCondition | None, questions: int) -
     idle: Mask = failed & (table.before[rows] == table.after[rows])
     broken: Mask = failed & np.isin(ending, [ENDINGS.index(one) for one in _BREAKDOWNS])
     if found is None:
-        if broken.any():
-            yield _finding(form, Kind.LESS, broken, np.ones(len(rows), dtype=bool), (), questions)
+        every: Mask = np.ones(len(rows), dtype=bool)
+        if failed.all() and idle.mean() >= _MOSTLY:
+            yield _finding(form, Kind.REFUSES, idle, every, (), questions)
+        elif broken.any() or (failed & form.by_chance).any():
+            happened = broken if broken.any() else failed
+            yield _finding(form, Kind.LESS, happened, every, (), questions)
         return
     inside = found.inside
     refuses = idle[inside].sum() >= _MOSTLY * failed[inside].sum()
