@@ -91,7 +91,9 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
             (state,) = rule.states
             truth = ice(example, states[state], example.plan(intent)[states[state]])
             for outcome in rule.outcomes:
-                true = truth[states[outcome.effect.apply(state)]]
+                # Some outcomes are expected from other cells, and can lead nowhere here.
+                true = truth.get(states.get(outcome.effect.apply(state)), 0.0)
+                assert true or not outcome.count
                 low, high = outcome.interval
                 thirds += abs(true - 1 / 3) < 1e-9
                 covered += low <= true <= high

@@ -3,6 +3,7 @@
 import pytest
 
 from capscope import Settings, assess
+from capscope.insight.findings import Kind
 from capscope.journal.run_meta import StopKind
 from capscope.logic import to_json
 from capscope.report.digest import digest_run
@@ -74,8 +75,10 @@ def test_an_agent_that_changed_is_warned_about_with_an_example(drifted):
     assert " executions before ended with " in note
     assert note.endswith("all rates are mixtures of what it did before and after")
     assert note in digest_run(drifted)["notes"]
-    first = drifted.first_screen.warnings[0]
+    first, *others = drifted.first_screen.warnings
     assert (first.serious, first.what) == (True, CHANGED)
+    (example,) = (one for one in others if [f.kind for f in one.findings] == [Kind.DRIFT])
+    assert " before, and " in example.what
     assert f"after about {drifted.drift.executions:,} executions" in first.evidence
     assert run_document(drifted)["drift"] == to_json(drifted.drift)
     assert findings_document(drifted, None, None)["drift"] == to_json(drifted.drift)

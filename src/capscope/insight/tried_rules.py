@@ -28,7 +28,8 @@ class TriedOutcome:
     probability: float
     """The mean of what the model predicts for each of the states."""
     interval: tuple[float, float]
-    """Contains the 95 % interval of the probability in each of the states."""
+    """Contains the 95 % interval of the probability in each of the states, and zero if the effect
+    was seen in none: it may be impossible there."""
     achieved: bool
     """Whether the intent holds afterwards, from every state of the group."""
 
@@ -124,7 +125,8 @@ def _rule(members: Sequence[_Tried], achieved: Mapping[Effect, bool], held: bool
         count = sum(one.pair.counts.get(effect, 0) for one in members)
         if count or any(shares):
             bounds = [one.predicted.interval([end]) for one, end in pairs]
-            interval = min(low for low, _ in bounds), max(high for _, high in bounds)
+            low = min(low for low, _ in bounds) if count else 0.0
+            interval = low, max(high for _, high in bounds)
             mean = sum(shares) / len(shares)
             outcomes.append(TriedOutcome(effect, count, mean, interval, holds))
     outcomes.sort(key=lambda one: (-one.count, -one.probability, one.effect))

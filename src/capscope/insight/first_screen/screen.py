@@ -122,7 +122,7 @@ def first_screen(run: RunFacts, resume: str) -> FirstScreen:
     words = run.graph.vocabulary
     hazards = sorted(map(_hazard, run.hazards), key=lambda one: not one.serious)
     met = [one for one in hazards if one.serious]
-    warnings = (*_broken(run, found), *met, *_found(run, found), *hazards[len(met) :])
+    warnings = (*_broken(run), *met, *_found(run, found), *hazards[len(met) :])
     never = [intent for intent, own in asked.items() if not own.executions]
     return FirstScreen(
         run.problem,
@@ -150,14 +150,14 @@ def extent_of(run: RunFacts) -> str:
     return f"{', '.join(parts)}; {stopped}"
 
 
-def _broken(run: RunFacts, found: Sequence[Finding]) -> Iterator[Warned]:
+def _broken(run: RunFacts) -> Iterator[Warned]:
     """Warn of an agent that fails: what else is said of it is about its failure."""
     for failure in run.agent_failures:
         serious = failure.executions > _MANY_FAILURES * failure.had_to_act
         what = f"the agent {agent_failure_text(failure)}: {failure.detail}".removesuffix(": ")
         of = counted(failure.had_to_act, "execution")
         yield Warned(serious, what, f"{failure.executions:,} of {of} in which it had to act", "")
-    if run.drift is not None and not any(one.kind == Kind.DRIFT for one in found):
+    if run.drift is not None:  # a finding shows an example; this says what it means for the rest
         after = counted(run.drift.executions, "execution")
         evidence = f"after about {after}; all rates mix what it did before and after"
         yield Warned(True, "the agent changed while the run was under way", evidence, "")
