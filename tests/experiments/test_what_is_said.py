@@ -51,7 +51,7 @@ def test_nothing_changes_beyond_the_requests_but_what_was_planted(name):
 @pytest.mark.parametrize("name", [n for n in FAST if any(p.change for p in WORLDS[n].planted)])
 def test_a_bug_shows_under_its_condition_only(name):
     world = WORLDS[name]
-    run = run_of(world.problem(), min(300, world.executions), 0, world.resets)
+    run = run_of(world.problem(), min(300, world.executions), 1, world.resets)
     for planted in world.planted:
         match = Match(planted, run)
         assert match.shown or not planted.change, planted.name
@@ -187,7 +187,7 @@ def test_what_a_run_says_is_read_in_its_order():
     assert next(one.text for one in said.statements) == run.findings()[0].sentence
     first = [one for one in said.statements if said.is_first(one)]
     assert {str(one.request.predicate) for one in first} == {"archived"}
-    assert said.warnings[0] == first[0].text
+    assert first[0].text in said.warnings[0]
 
 
 def test_a_certain_bug_is_named_after_a_few_executions_and_nothing_about_honest_agents(
