@@ -27,7 +27,7 @@ from capscope.insight.first_screen.families import (
 )
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_headline, short_way
-from capscope.insight.notes import stop_text
+from capscope.insight.notes import initial_position_notes, stop_text
 from capscope.journal.run_directory import REPORT
 from capscope.logic import Intent, Phrasing, Vocabulary
 from capscope.logic.footprint import Footprint
@@ -320,6 +320,7 @@ def _sure(run: RunFacts) -> Iterator[str]:
             f"the predicates do not show all that matters in {aliased:,} of "
             f"{counted(run.aliasing.pairs, 'pair')} drawn from several simulator positions"
         )
+    yield from initial_position_notes(run.initial_positions)
 
 
 def _claim(run: RunFacts) -> str:
