@@ -15,6 +15,7 @@ from capscope.problems import load_problem, registered_problems
 from capscope.strategy import STRATEGIES
 from capscope_experiments.worlds import habits
 from support import quirky_worlds as quirky
+from support.choosing_agents import hand
 from support.llm_stub import say, stub_server
 from support.toy_worlds import slippery_board
 
@@ -68,6 +69,7 @@ PLANTED = {
     "beyond the request": lambda: quirky.problem(quirky.LAMPS, quirky.lights_another),
     "success": habits.night,
     "change over time": habits.tired,
+    "preferences": lambda: hand(lambda free, rng: free[0]),
 }
 
 

@@ -80,7 +80,7 @@ class _Behaviors:
 
 
 @dataclass
-class _Choices:
+class _Taken:
     """The executions in which one of several objects was taken, of all requests."""
 
     role: _Role
@@ -115,9 +115,9 @@ class _Choices:
         return max(sorted(self._won), key=lambda name: self._won[name] ** 2 / self._offered[name])
 
 
-def _choices(context: FindingContext, behaviors: _Behaviors) -> list[_Choices]:
+def _choices(context: FindingContext, behaviors: _Behaviors) -> list[_Taken]:
     """Collect the executions whose request left open which object to use."""
-    table, found = context.table, dict[_Role, _Choices]()
+    table, found = context.table, dict[_Role, _Taken]()
     tests = [intent.test(context.vocabulary) for intent in context.intents]
 
     @cache
@@ -138,7 +138,7 @@ def _choices(context: FindingContext, behaviors: _Behaviors) -> list[_Choices]:
             for role, taken in sorted(own.items(), key=lambda one: (not one[0][0], one[0])):
                 options = Counter(one[role] for one in served if role in one)
                 if options.total() == len(served) and len(options) > 1:
-                    choices = found.setdefault(role, _Choices(role))
+                    choices = found.setdefault(role, _Taken(role))
                     choices.add(row, asked.text, taken, options, (s, capability))
                     break
     return list(found.values())
@@ -165,7 +165,7 @@ def find_preferences(context: FindingContext, share: Share) -> list[Finding]:
     return [_finding(context, one) for one, clear in zip(found, sure, strict=True) if clear]
 
 
-def _finding(context: FindingContext, choices: _Choices) -> Finding:
+def _finding(context: FindingContext, choices: _Taken) -> Finding:
     name, (positive, predicate, place) = choices.favourite, choices.role
     offered = [one for one in choices.made if name in one[-1]]
     taken = [row for row, _, chosen, _ in offered if chosen == name]
