@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from capscope import Budget, Settings, assess
-from capscope.logic import Predicate, Vocabulary
-from capscope.model.lifted_rules import Consequence, LiftedLiteral
+from capscope.logic import Effect, Predicate, Vocabulary
+from capscope.model.lifted_rules import Consequence, LiftedEffect, LiftedLiteral
 from support.quirky_worlds import World
 from support.quirky_worlds import problem as quirky_problem
 from support.toy_worlds import WORDS, Board, Presser, Pressing, Seen, board_problem
@@ -173,8 +173,8 @@ def test_a_spread_is_that_of_the_predictions(run):
                 if after is not None:
                     key = family.name, family.rules.index(rule), place
                     shares.setdefault(key, []).append(predicted.get(after.apply(state), 0.0))
-    acting = [u for f in run.model.families for u in f.rules if u.consequence is Consequence.ACT]
-    assert bool(shares) is any(u.foreseen for u in acting)
+    rules = [u for f in run.model.families for u in f.rules if u.capability is None]
+    assert bool(shares) is any(u.foreseen for u in rules if u.consequence is Consequence.ACT)
     for (name, number, place), own in shares.items():
         effect = run.model.rules(name)[number].meant[place]
         assert effect.spread == pytest.approx((min(own), max(own)))
@@ -228,3 +228,13 @@ def test_a_further_object_is_none_of_the_roles(atoms, binding, held, expected):
         literal = LiftedLiteral(atoms, positive)
         assert literal.holds(binding, state, BLOCKS) is (expected is positive)
         assert naive(literal, binding, state, BLOCKS) is (expected is positive)
+
+
+def test_an_effect_of_two_further_objects_needs_two():
+    below, above = (LiftedLiteral((("on", pair),)) for pair in (("X", "Y"), ("Z", "X")))
+    changes = LiftedLiteral((("clear", ("Y",)),)), LiftedLiteral((("clear", ("Z",)),), False)
+    effect = LiftedEffect(changes, (("Y", below), ("Z", above)), 1, 1.0)
+    apart, same = BLOCKS.state(["on(a,b)", "on(z,a)"]), BLOCKS.state(["on(a,b)", "on(b,a)"])
+    found = effect.at({"X": "a"}, apart, BLOCKS)
+    assert found == Effect(BLOCKS.state(["clear(b)"]), BLOCKS.state(["clear(z)"]))
+    assert effect.at({"X": "a"}, same, BLOCKS) is None

@@ -129,11 +129,14 @@ class LiftedEffect:
         return ", ".join(map(str, self.changes)) or "nothing changes"
 
     def at(self, binding: Mapping[str, str], state: State, vocabulary: Vocabulary) -> Effect | None:
-        """Return the changes with objects for variables; None if a relation picks out no one."""
+        """Return the changes with objects for variables.
+
+        None if a relation picks out no object or several, or two pick out the same one.
+        """
         objects = dict(binding)
         for name, relation in self.where:
             found = relation.further(binding, state, vocabulary)
-            if len(found) != 1:
+            if len(found) != 1 or found <= {(known,) for known in objects.values()}:
                 return None
             (objects[name],) = next(iter(found))
         masks = {True: 0, False: 0}
