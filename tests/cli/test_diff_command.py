@@ -72,8 +72,8 @@ def test_a_side_effect_that_show_prints_of_b_alone_is_suspected_and_fails_the_ga
     capscope, short_runs, tmp_path
 ):
     old, new = short_runs / "old", short_runs / "new"
-    assert "open()" in capscope("show", new, "--findings").out
-    assert "the agent also cause" not in capscope("show", old, "--findings").out
+    assert "the agent also caused open()" in capscope("show", new, "--findings").out
+    assert "open()" not in capscope("show", old, "--findings").out
     page = tmp_path / "diff.html"
     done = capscope("diff", old, new, "--fail-on-side-effects", "--html", page)
     assert done.code == 1

@@ -13,7 +13,7 @@ from capscope_experiments.measure import exact_distance, least_executions
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 # All draws are alike, so that they are short and no budget here is spent within one.
-SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
+SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40, replays=0)
 SEARCHED = BenchRun("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100), sequences=20)
 ENOUGH = 0.241
 CHANCE = BenchRun(

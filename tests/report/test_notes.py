@@ -58,10 +58,12 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
     run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised), draw((1, 0, 1))]])
     run = load(run)
     facts = dict(facts_of(run))
-    (warning,) = run.first_screen.warnings
+    warning, failed = run.first_screen.warnings
     assert (warning.serious, warning.what) == (True, "the agent raised an exception: KeyError: <b>")
     assert warning.evidence == "1 of 2 executions in which it had to act"
-    assert run.first_screen.nothing[0] == "nothing changed beyond the requests in 3 executions"
+    assert failed.what == "asked for lit(x): not achieved"
+    assert failed.evidence.startswith("1 of 2 executions")
+    assert failed.evidence.endswith("1 ended because the agent raised an exception")
     assert any("raised an exception" in note for note in digest_run(run)["notes"])
     assert facts["executions in which the agent raised an exception"] == "1"
 

@@ -54,7 +54,9 @@ class Simulator:
         return tuple(self.world.available(self.state))
 
     def step(self, action):
-        self.state = self.world.after(self.state, action)
+        """Take an action; one whose requirements do not hold changes nothing."""
+        if action in self.actions():
+            self.state = self.world.after(self.state, action)
         return self.state
 
     def snapshot(self):

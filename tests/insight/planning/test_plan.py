@@ -229,13 +229,13 @@ def test_the_seed_determines_the_interval():
 
 
 def test_a_plan_that_is_too_long_to_solve_is_rejected():
-    # Twenty steps, each of which starts over in all but one of very many cases.
-    vocabulary = Vocabulary.of_atoms([f"s{i}" for i in range(6)])
+    # Forty steps, each of which starts over in all but one of a hundred cases.
+    vocabulary = Vocabulary.of_atoms([f"s{i}" for i in range(7)])
     graph = StateGraph(vocabulary, [Intent.parse("s0")])
-    seen = {Transition(state, 0, state + 1): 1 for state in range(20)}
-    seen |= {Transition(state, 0, 40): 699_999 + state for state in range(20)}
-    seen |= {Transition(40, 0, 0): 1}
+    seen = {Transition(state, 0, state + 1): 1 for state in range(40)}
+    seen |= {Transition(state, 0, 126): 99 + state for state in range(40)}
+    seen |= {Transition(126, 0, 0): 1}
     graph.update(seen)
-    goal = Condition.parse("not s0 and not s1 and s2 and not s3 and s4 and not s5", vocabulary)
+    forty = "not s0 and not s1 and not s2 and s3 and not s4 and s5 and not s6"
     with pytest.raises(CapscopeError, match="plan for a nearer goal"):
-        plan_for(LearnedModel.fitted(graph), goal, [0])
+        plan_for(LearnedModel.fitted(graph), Condition.parse(forty, vocabulary), [0])

@@ -49,8 +49,10 @@ def test_a_tower_is_built_by_a_sequence_that_always_works(blocks):
 
 def test_a_tower_from_another_start_takes_other_steps(blocks):
     made = blocks.plan("on(a,b) and on(b,c)", start="holding(a) and on(b,c)")
-    assert [str(step.capability) for step in made.most_likely_way()] == ["on(a,b)"]
     assert len(made.starts) == 1
+    (step,) = made.most_likely_way()
+    (after,) = load_problem("blocksworld").truth.outcomes(made.start, step.capability)
+    assert made.reached(after)
 
 
 def test_the_longer_route_with_spares_is_taken(tires):
