@@ -13,6 +13,7 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
+from capscope.report.formats import Format
 
 
 def grouped(group: OptionGroup, text: str, *flags: str, **given: Any) -> Any:
@@ -22,6 +23,13 @@ def grouped(group: OptionGroup, text: str, *flags: str, **given: Any) -> Any:
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="How to print it; JSON, JUnit and SARIF for programs.",
+    ),
 ]
 RunArgument = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
 DrawPictures = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
+from capscope.cli.options import DrawPictures, FormatOption, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_answer, print_with_page
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
@@ -16,9 +16,11 @@ from capscope.insight.hazards.wording import hazards_document, hazards_lines
 from capscope.journal.run_directory import REPORT, write_atomically
 from capscope.logic import Intent
 from capscope.report.draws import draw_lines, draws_document
+from capscope.report.formats import RENDERERS, Format
 from capscope.report.overview import (
     findings_document,
     findings_lines,
+    findings_summary,
     model_lines,
     rule_lines,
 )
@@ -51,15 +53,24 @@ def show_run(
         bool,
         typer.Option("--transcript", help="List the executions, with what the agent said in them."),
     ] = False,
+    format: FormatOption = Format.TEXT,
     json: Json = False,
 ) -> None:
-    """Print what to watch out for, what the agent can do and how sure that is."""
+    """Print what to watch out for, what the agent can do and how sure that is.
+
+    Markdown, JUnit and SARIF list the findings, and the requests without any.
+    """
+    json = json or format is Format.JSON
+    if format in RENDERERS and (json or rules or draws or transcript):
+        raise CapscopeError(f"--format {format} lists findings only; for more use text or json")
     with phases("show"):
         loaded = load(run)
         wanted = None if capability is None else loaded.graph.match_capabilities(capability)
-        if draws or transcript:
+        if format in RENDERERS:
+            answer: Any = list(RENDERERS[format](findings_summary(loaded, wanted, limit)))
+        elif draws or transcript:
             asked = loaded, _the_one(wanted, run), limit, transcript
-            answer: Any = draws_document(*asked) if json else draw_lines(*asked)
+            answer = draws_document(*asked) if json else draw_lines(*asked)
         elif findings:
             told: Callable[..., Any] = findings_document if json else findings_lines
             answer = told(loaded, wanted, limit)

@@ -7,13 +7,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Finding
+from capscope.insight.findings.context import FindingContext
+from capscope.insight.findings.requests import requests
 from capscope.insight.first_screen import run_screen_lines
 from capscope.insight.first_screen.screen import extent_of, nothing_of
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.notes import claim_lines, coverage_text, run_notes, verdict_document
 from capscope.insight.rule_wording import model_lines as rules_lines
 from capscope.logic import Intent, to_json
-from capscope.report.text import capability_lines, finding_lines
+from capscope.report.formats import Statement, Status, Summary
+from capscope.report.text import capability_lines, finding_details, finding_lines
 from capscope.wording import counted, wrapped
 
 if TYPE_CHECKING:
@@ -152,6 +155,47 @@ def findings_document(
         "aliasing": to_json(run.aliasing),
         "drift": to_json(run.drift),
     }
+
+
+def findings_summary(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Summary:
+    """Return the findings, and the requests without one, for the formats of other tools."""
+    found = _about(run.findings(), wanted)
+    told = [_statement(run, finding) for finding in found[:limit]]
+    watched = sum(finding.watch for finding in found)
+    amount = counted(watched, "finding") if watched else "nothing"
+    return Summary(
+        run.problem,
+        f"{amount} to watch out for",
+        [*told, *_without_finding(run, {one.request for one in run.findings()}, wanted)],
+        tuple(_heading_lines(run)),
+        run.identity.source,
+    )
+
+
+def _statement(run: Run, finding: Finding) -> Statement:
+    return Statement(
+        str(finding.kind),
+        finding.request,
+        finding.sentence,
+        Status.FAILED if finding.watch else Status.NOTED,
+        tuple(finding_details(run, finding)),
+        f"{finding.change}{finding.condition}".strip(),
+    )
+
+
+def _without_finding(
+    run: Run, told: Collection[str], wanted: Collection[Intent] | None
+) -> Iterator[Statement]:
+    """Say of each form of request without a finding in how many executions it was asked for."""
+    why, capabilities = run.claim_withheld, run.capabilities
+    for form in requests(FindingContext(run)):
+        asked = {capabilities[number] for number in form.capabilities}
+        if form.text in told or not (wanted is None or asked.intersection(wanted)):
+            continue
+        text = f"Asked for {form.text}: no finding in {counted(len(form.rows), 'execution')}."
+        undecided = why and f"{text[:-1]}, which shows nothing: {why}."
+        status = Status.UNDECIDED if undecided else Status.PASSED
+        yield Statement("no finding", form.text, undecided or text, status)
 
 
 def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = True) -> Iterator[str]:

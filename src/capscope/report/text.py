@@ -188,13 +188,19 @@ def finding_lines(run: Run, finding: Finding) -> Iterator[str]:
     """Describe a finding with its example, its actions, and the path there."""
     yield str(finding.kind)
     yield from wrapped(finding.sentence, "  ", "  ")
+    for detail in finding_details(run, finding):
+        yield from wrapped(detail, "    ", "    ")
+
+
+def finding_details(run: Run, finding: Finding) -> Iterator[str]:
+    """Yield the example of a finding, its actions, and the path there."""
     if finding.example is not None:
-        yield from wrapped(f"for {example_text(run.graph, finding.example)}", "    ", "    ")
+        yield f"for {example_text(run.graph, finding.example)}"
         row = finding.example.execution
         made = f"{actions_text(run.actions(row))} ({execution_id(run.executions, row)})"
-        yield from wrapped(f"to replay it: {made}", "    ", "    ")
+        yield f"to replay it: {made}"
     if finding.path is not None:
-        yield from wrapped(way_text(finding.path), "    ", "    ")
+        yield way_text(finding.path)
 
 
 def way_text(way: KnownPath) -> str:
