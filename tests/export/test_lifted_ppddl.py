@@ -10,7 +10,7 @@ from capscope import Budget, Settings, assess
 from capscope.adapters.pddl import load_task, shipped_files
 from capscope.errors import CapscopeError
 from capscope.export.lifted_ppddl import lifted_files
-from capscope.insight.rule_wording import used_behaviors
+from capscope.insight.rule_wording import model_lines, used_behaviors
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import LearnedModel, StateGraph
 from capscope.model.lifted_rules import Consequence
@@ -210,3 +210,28 @@ def test_the_goal_is_written_and_objects_of_several_types_are_refused(tmp_path):
     graph.update({(0, 0, 1): 1})
     with pytest.raises(CapscopeError, match="--ground"):
         lifted_files(LearnedModel.fitted(graph), "garden")
+
+
+def test_what_was_carried_over_is_printed_and_written_before_anything_is_tried(run):
+    known = run.graph.vocabulary
+    if known.combined_types or not used_behaviors(run.model):
+        pytest.skip("nothing is done by behaviors")
+    more = {f"more-{name}": kind for name, kind in known.objects.items()}
+    larger = run.model.transfer(
+        Vocabulary(known.predicates, {**known.objects, **more}, known.parents)
+    )
+    conditions = {(one.effects[0].changes, one.when) for one in used_behaviors(larger)}
+    for behavior in used_behaviors(run.model):
+        told = behavior.effects[0].changes, behavior.when
+        assert behavior.only_seen or told in conditions
+    for behavior in larger.behaviors:
+        assert behavior.executions == 0
+        assert sum(effect.probability for effect in behavior.effects) == pytest.approx(1.0)
+    rules = {family.name: family.rules for family in run.model.families}
+    for family in larger.families:
+        own = any(rule.capability for rule in rules[family.name])
+        assert family.rules or own or not rules[family.name]
+    text = "\n".join(model_lines(larger, "run", every=True))
+    assert "[not tried here]" in text and "[0 " not in text
+    written = lifted_files(larger, "larger")["domain.pddl"]
+    assert len(re.findall(r"\(:action b\d+-", written)) == len(used_behaviors(larger))

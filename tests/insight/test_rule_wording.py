@@ -77,7 +77,7 @@ def test_outcomes_have_probabilities_and_further_objects_are_defined():
     family = FamilyRules("clear(X)", ("X",), (), (rule,))
     assert list(family_lines(family, WRITER)) == [
         "  clear(X)   (0 capabilities, 9 executions)",
-        "    when clear(X):   [3 of 4 pairs]",
+        "    when clear(X):  [3 of 4 pairs]",
         "      0.75 (3 of 4)  clear(X), clear(Z); Z: the one with X is on Z",
         "      0.25 (1 of 4)  nothing changes",
         "      ?    (0 of 4, seen elsewhere)  X is on Y",

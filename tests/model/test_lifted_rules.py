@@ -1,5 +1,6 @@
 """The lifted rules say what the model predicts, in every state and of every capability."""
 
+import random
 from collections import Counter
 from itertools import product
 
@@ -7,7 +8,7 @@ import pytest
 
 from capscope import Budget, Settings, assess
 from capscope.logic import Effect, Predicate, Vocabulary
-from capscope.model.lifted_rules import Consequence, LiftedEffect, LiftedLiteral
+from capscope.model.lifted_rules import Consequence, LiftedEffect, LiftedLiteral, _merged
 from support.quirky_worlds import World
 from support.quirky_worlds import problem as quirky_problem
 from support.toy_worlds import WORDS, Board, Presser, Pressing, Seen, board_problem
@@ -238,3 +239,23 @@ def test_an_effect_of_two_further_objects_needs_two():
     found = effect.at({"X": "a"}, apart, BLOCKS)
     assert found == Effect(BLOCKS.state(["clear(b)"]), BLOCKS.state(["clear(z)"]))
     assert effect.at({"X": "a"}, same, BLOCKS) is None
+
+
+def test_alternatives_are_merged_into_equal_shorter_ones():
+    rng = random.Random(0)
+    names = "pqrs"
+    for _ in range(200):
+        paths = [
+            tuple(LiftedLiteral(((name, ()),), rng.random() < 0.5) for name in names
+                  if rng.random() < 0.7)
+            for _ in range(rng.randrange(1, 7))
+        ]  # fmt: skip
+        merged = _merged(paths)
+        for values in product((False, True), repeat=len(names)):
+            known = dict(zip(names, values, strict=True))
+            before, after = (
+                any(all(known[one.atoms[0][0]] is one.positive for one in path) for path in some)
+                for some in (paths, merged)
+            )
+            assert before is after
+        assert sum(map(len, merged)) <= sum(map(len, paths))

@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from capscope.errors import CapscopeError
 from capscope.export.ppddl import NO_ACTIONS, Names, identifiers_of, problem_text
 from capscope.export.rules import decimal_shares, name_lines
-from capscope.insight.rule_wording import IDLES, PURSUES, used_behaviors
+from capscope.insight.rule_wording import (
+    IDLES,
+    PURSUES,
+    says_one_thing,
+    shared_lines,
+    used_behaviors,
+)
 from capscope.logic import Intent, Vocabulary
 from capscope.logic.vocabulary import TYPE_ROOT
 from capscope.model import LearnedModel
@@ -29,6 +35,7 @@ from capscope.model.lifted_rules import (
     LiftedLiteral,
     LiftedRule,
 )
+from capscope.wording import NO_BREAK_SPACE, wrapped
 
 _FURTHER = tuple(f"o{number}" for number in range(1, 9))
 _REQUIREMENTS = {
@@ -59,7 +66,9 @@ def lifted_files(
     names = Names.of(graph, problem)
     writer = _Writer(vocabulary, names, determinized)
     actions = [line for text in writer.actions(model) for line in text]
-    body = [*names.types_and_predicates(vocabulary, writer.constants), *(actions or NO_ACTIONS)]
+    if not any("(:action" in line for line in actions):
+        actions += NO_ACTIONS
+    body = [*names.types_and_predicates(vocabulary, writer.constants), *actions]
     text = "\n".join(body)
     used = [name for name, sign in _REQUIREMENTS.items() if sign in _code(text)]
     domain = [
@@ -124,6 +133,9 @@ class _Writer:
                 if rule.consequence is Consequence.ACT:
                     yield self._rule(f"{titles[family.name]}--{number}", family, rule)
             yield list(_without_actions(family))
+        for text in shared_lines(model):
+            lines = wrapped(text.partition("  [")[0], "  ; ", "  ;   ")
+            yield ["", *(line.replace(NO_BREAK_SPACE, " ") for line in lines)]
 
     def _behavior(self, title: str, behavior: LiftedBehavior) -> list[str]:
         atoms = [one.atoms[0] for effect in behavior.effects for one in effect.changes]
@@ -149,7 +161,8 @@ class _Writer:
             for one in family.members[0].mentioned
         ]
         roles = self._types(family.roles, atoms) if rule.capability is None else {}
-        effects, where = _one_name_each(rule.meant, self._vocabulary)
+        seen = [effect for effect in rule.meant if effect.count]
+        effects, where = _one_name_each(seen or rule.meant, self._vocabulary)
         schema = _Schema(
             {**roles, **self._types(list(where), [r.atoms[0] for r in where.values()])}
         )
@@ -201,10 +214,10 @@ class _Writer:
                     f"    :effect {outcome})",
                 )
             ]
-        counts = [effect.count for effect in effects]
-        if not any(counts):
-            counts = [1] * len(counts)
-        shares = zip(decimal_shares(counts), outcomes, strict=True)
+        weights: list[float] = [effect.count for effect in effects]
+        if not any(weights):
+            weights = [effect.probability for effect in effects]
+        shares = zip(decimal_shares(weights), outcomes, strict=True)
         chances = [(share, outcome) for share, outcome in shares if share != "0"]
         effect = chances[0][1]
         if len(chances) > 1:
@@ -291,16 +304,12 @@ class _Writer:
 
 def _without_actions(family: FamilyRules) -> Iterator[str]:
     """Say when a family does something that is no action of its own."""
-    found = {rule.consequence for rule in family.rules}
     for consequence, text in ((Consequence.IDLE, IDLES), (Consequence.PURSUE, PURSUES)):
-        own = [rule for rule in family.rules if rule.consequence is consequence]
-        asked = f"  ; asked for {json.dumps(family.name)}"
-        if own and len(found) == 1:
-            yield from ("", f"{asked}: {text}")
-        for rule in own if len(found) > 1 else ():
-            of = "" if rule.capability is None else f"{rule.capability}: "
-            when = ", ".join(map(str, rule.when)) or "always"
-            yield from ("", f"{asked} when {json.dumps(of + when)}: {text}")
+        for rule in () if says_one_thing(family) else family.rules:
+            if rule.consequence is consequence:
+                of = "" if rule.capability is None else f"{rule.capability}: "
+                when = json.dumps(of + (", ".join(map(str, rule.when)) or "always"))
+                yield from ("", f"  ; asked for {json.dumps(family.name)} when {when}: {text}")
 
 
 def _one_name_each(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PURSUES = "takes the next step of a shortest path to the request"
 IDLES = "changes nothing"
 OTHERWISE = "otherwise"
+NOT_HERE = "not tried here"
 LEGEND = (
     "X, Y, Z stand for different objects, z for a further one, and “the one” is the only further "
     "one; nothing changes where a request holds already, or no path to it is known"
@@ -62,9 +63,10 @@ class RuleWords:
         deeper = f"{indent}    "
         support = unbroken(f"  [{self.support}]")
         word = "" if self.when == OTHERWISE else "when "
-        when = f"{word}{self.when}: " if self.when else ""
+        when = f"{word}{self.when}:" if self.when else ""
         if len(self.outcomes) == 1:
-            yield from wrapped(f"{when}{self.outcomes[0]}{support}", indent, deeper, width)
+            text = f"{when} {self.outcomes[0]}".lstrip()
+            yield from wrapped(f"{text}{support}", indent, deeper, width)
         else:
             yield from wrapped(f"{when or 'always:'}{support}", indent, deeper, width)
             for outcome in self.outcomes:
@@ -124,7 +126,7 @@ class RuleWriter:
     def rule(self, rule: LiftedRule) -> RuleWords:
         """Word a rule."""
         when = self.conjunction(self._open(rule.when))
-        support = f"{rule.foreseen:,} of {counted(rule.pairs, 'pair')}"
+        support = _of_pairs(rule.foreseen, rule.pairs)
         says: tuple[str, ...] = (PURSUES,)
         if rule.consequence is Consequence.IDLE:
             says = (IDLES,)
@@ -160,7 +162,7 @@ class RuleWriter:
         return RuleWords(
             conditions,
             self.outcomes(behavior.effects),
-            counted(behavior.executions, "execution"),
+            counted(behavior.executions, "execution") if behavior.executions else NOT_HERE,
             tuple(self._doubts(behavior)),
         )
 
@@ -184,8 +186,14 @@ class RuleWriter:
             yield f"seen only when {self.conjunction(named)}{more}"
 
 
+def _of_pairs(foreseen: int, pairs: int) -> str:
+    return f"{foreseen:,} of {counted(pairs, 'pair')}" if pairs else NOT_HERE
+
+
 def _share(effect: LiftedEffect, total: int) -> str:
     """Return how probable an outcome is; one that was seen only elsewhere has no probability."""
+    if not total:
+        return f"{effect.probability:.2f}"
     if not effect.count:
         return f"?    (0 of {total:,}, seen elsewhere)"
     counts = f"{effect.count:,} of {total:,}"
@@ -289,7 +297,7 @@ def shared_lines(model: LearnedModel) -> Iterator[str]:
             pairs = sum(rule.pairs for family in own for rule in family.rules)
             foreseen = sum(rule.foreseen for family in own for rule in family.rules)
             names = ", ".join(unbroken(_name(family)) for family in own)
-            support = unbroken(f"[{foreseen:,} of {counted(pairs, 'pair')}]")
+            support = unbroken(f"[{_of_pairs(foreseen, pairs)}]")
             yield f"{text}: {names}  {support}"
     if never := [family for family in model.families if not family.rules]:
         yield f"never tried: {', '.join(unbroken(family.name) for family in never)}"
@@ -308,9 +316,12 @@ def family_lines(family: FamilyRules, writer: RuleWriter, width: int = WIDTH) ->
     yield from wrapped(
         f"{family.name}   {unbroken(f'({number}, {executions})')}", "  ", "      ", width
     )
+    shown = None
     for _, rule, words in told_rules(family, writer):
-        own = "" if rule.capability is None else f"{sanitize(str(rule.capability))} "
-        yield from words.lines(f"    {own}", width)
+        if rule.capability != shown:
+            shown = rule.capability
+            yield f"    {sanitize(str(shown))}"
+        yield from words.lines("    " if shown is None else "      ", width)
 
 
 def told_rules(

@@ -302,6 +302,13 @@ class Behaviors:
         for number in sorted(self.instances):
             self._by_behavior.setdefault(self.instances[number].behavior, []).append(number)
 
+    def known(self) -> Iterator[Behavior]:
+        """Yield the behaviors that were seen here or, with other objects, in another instance."""
+        for behavior in self.all:
+            learned = behavior.form in self._lessons.behaviors and not behavior.only_seen
+            if behavior.seen or learned:
+                yield behavior
+
     def _fit(
         self,
         index: int,

@@ -300,7 +300,7 @@ class Decomposition:
         """Return the same parts with the numbers of another graph; what is possible stays."""
         if not self.parts:
             return Decomposition(graph)
-        by_round = self._by_round(graph) if self._goes_on else self
+        by_round = self._by_round(graph) if self._goes_on and graph.pairs_tried else self
         shown: dict[tuple[int, int], list[Shown]] = defaultdict(list)
         happened: Counter[int] = Counter()
         executions: Counter[int] = Counter()
@@ -360,7 +360,7 @@ class Decomposition:
             return replace(
                 part,
                 rates=rates,
-                idle=tuple(rate._replace(hits=n, draws=n + m) for rate, (n, m) in idle),
+                idle=tuple(r._replace(hits=n, draws=n + m) if n + m else r for r, (n, m) in idle),
             )
 
         parts = [going_on(i, part) if part.idle else part for i, part in enumerate(self.parts)]

@@ -236,8 +236,11 @@ class Experts:
 
     def rules_of(self, family: CapabilityFamily) -> int | None:
         """Return whose rules stand for a family: its committees by number, None for ground ones."""
-        kind = int(self.weights(family.members[0]).argmax()) - LIFTED
-        return kind if kind >= 0 else None
+        weights = self.weights(family.members[0])
+        if weights.argmax() != GROUND:
+            return int(weights.argmax()) - LIFTED
+        tried_here = any(self._trees[member] is not None for member in family.members)
+        return None if tried_here else int(weights[LIFTED:].argmax())
 
     def ground_tree(self, capability: int) -> tuple[list[int], Tree] | None:
         """Return the types that a capability showed, and the tree of its ground rules."""

@@ -13,9 +13,10 @@ A family whose objects do not behave alike has ground rules, with the capability
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,11 @@ import numpy as np
 
 from capscope.logic import Atom, Effect, Intent, State, Vocabulary
 from capscope.logic.footprint import variable_names
-from capscope.model.behaviors import Behavior, Change
+from capscope.model.behaviors import Behavior, Change, Form
 from capscope.model.families import IDLE, PURSUE, CapabilityFamily, LiftedOutcome
 from capscope.model.outcome_types import NO_CHANGE
 from capscope.model.state_graph import PairStats
-from capscope.model.terms import Pattern, Term
+from capscope.model.terms import Binding, Pattern, Term
 from capscope.model.trees import Tree
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _FURTHER = "·"
 """How a further object of an atom is written."""
+_FAILS = -1
+"""Instead of the place of a change: nothing changes."""
 _MOST_COMPARED = 500
 """Instances of a behavior that tell which doubtful literals follow from the others."""
 
@@ -285,9 +288,9 @@ def lifted_families(model: LearnedModel) -> tuple[FamilyRules, ...]:
 
 
 def lifted_behaviors(model: LearnedModel) -> tuple[LiftedBehavior, ...]:
-    """Return the behaviors of a model, most frequent first; none if it does not use them."""
+    """Return the behaviors of a model, those of lessons included, most frequent first."""
     reader = _Reader(model)
-    every = [reader.behavior(one) for one in model.experts.behaviors.all if one.seen]
+    every = [reader.behavior(one) for one in model.experts.behaviors.known()]
     return tuple(sorted(every, key=lambda one: -one.executions))
 
 
@@ -307,6 +310,8 @@ class _Leaf:
     """Whether nothing may change, beside what is meant."""
     meant: Counter[_Changes] = field(default_factory=Counter)
     others: Counter[_Changes] = field(default_factory=Counter)
+    elsewhere: Mapping[_Changes, float] = field(default_factory=dict)
+    """The probabilities of what is meant in another instance."""
     spread: dict[_Changes, tuple[float, float]] = field(default_factory=dict)
 
     @property
@@ -325,9 +330,9 @@ class _Leaf:
         found = []
         for counts, meant in ((self.meant, True), (self.others, False)):
             every = dict.fromkeys([*counts, *(possible if meant else ())])
-            total = max(counts.total(), 1)
+            total = counts.total()
             for one in sorted(every, key=lambda one: (-counts[one], repr(one))):
-                share = counts[one] / total
+                share = counts[one] / total if total else self.elsewhere.get(one, 0.0)
                 spread = self.spread.get(one) if meant else None
                 found.append(LiftedEffect(one[0], one[1], counts[one], share, meant, spread))
         return tuple(found)
@@ -400,11 +405,13 @@ class _Reader:
             predicted = self._experts.by_rules_at(member, rows)
             for (row, pair), place, number in zip(tried, leaves, predicted, strict=True):
                 if place not in under:
-                    outcome = outcomes[int(tree.counts[place].argmax())]
-                    under[place] = _Leaf(outcome, self._meaning(outcome, names))
+                    under[place] = self._leaf(tree, place, outcomes, names)
                 leaf = under[place]
                 self._count(leaf, member, row, pair, number == labels[row], names, family)
                 leaf.may_fail |= NO_CHANGE in self._model.types.odds[number]
+        if family is not None:  # those that were learned of another instance alone
+            for place in conditions.keys() - under.keys():
+                under[place] = self._leaf(tree, place, outcomes, names)
         capability = None if family is not None else self._model.graph.capabilities[members[0]]
         for place, leaf in sorted(under.items(), key=lambda one: (-one[1].executions, one[0])):
             yield LiftedRule(
@@ -415,6 +422,25 @@ class _Reader:
                 leaf.foreseen,
                 capability,
             )
+
+    def _leaf(
+        self, tree: Tree, place: int, outcomes: Sequence[LiftedOutcome], names: Sequence[str]
+    ) -> _Leaf:
+        outcome = outcomes[int(tree.counts[place].argmax())]
+        meaning = self._meaning(outcome, names)
+        shares = self._elsewhere(outcome.form) if meaning else {}
+        known: dict[int, _Changes] = {**dict(enumerate(meaning)), _FAILS: ((), ())}
+        elsewhere = {known[n]: share for n, share in shares.items()}
+        return _Leaf(outcome, meaning, may_fail=_FAILS in shares, elsewhere=elsewhere)
+
+    def _elsewhere(self, form: Form | None) -> dict[int, float]:
+        """Return the probability of each change of a form, from what resembles it."""
+        kinds = [tuple(sorted((name, s) for s, name, _ in changes)) for changes in form or ((),)]
+        counts = self._model.types.counts.get(tuple(sorted(kinds)), Counter(kinds))
+        weights = {n: counts[kind] / kinds.count(kind) for n, kind in enumerate(kinds)}
+        if form and counts[()]:
+            weights[_FAILS] = counts[()]
+        return {n: weight / sum(weights.values()) for n, weight in weights.items()}
 
     def _meaning(self, outcome: LiftedOutcome, names: Sequence[str]) -> list[_Changes]:
         """Return the outcomes that a description means, over roles and further objects."""
@@ -530,21 +556,22 @@ class _Reader:
             behavior.always - behavior.proven - set(required), key=lambda n: (n < 0, n)
         )
         counts: Counter[int] = Counter()
-        for binding in behavior.seen:
-            number = self._experts.behaviors.number_of(behavior.form, binding)
+        for number, binding in self._drawn_of(behavior):
             order = self._experts.behaviors.effects_in_order(behavior.form, binding)
-            drawn = self._model.drawn(number)
-            for effect, count in drawn.items():
-                counts[order.get(effect, -1)] += count
-        total = max(sum(counts.values()), 1)
+            for effect, count in self._model.drawn(number).items():
+                counts[order.get(effect, _FAILS)] += count
+        shares = {place: count / counts.total() for place, count in counts.items()}
         effects = [
             LiftedEffect(
-                () if place < 0 else _changes(behavior.form[place], names),
+                () if place == _FAILS else _changes(behavior.form[place], names),
                 (),
-                count,
-                count / total,
+                counts[place],
+                share,
             )
-            for place, count in sorted(counts.items(), key=lambda item: (item[0] < 0, -item[1]))
+            for place, share in sorted(
+                (shares or self._elsewhere(behavior.form)).items(),
+                key=lambda item: (item[0] == _FAILS, -item[1]),
+            )
         ]
         return LiftedBehavior(
             tuple(effects),
@@ -557,6 +584,14 @@ class _Reader:
             self._either(behavior, names),
             literals(self._telling(behavior, doubtful)),
         )
+
+    def _drawn_of(self, behavior: Behavior) -> Iterator[tuple[int, Binding]]:
+        """Yield the outcome types that are instances of a behavior and were seen."""
+        for number in range(1, len(self._model.types)):
+            if self._model.drawn(number):
+                form, binding = self._experts.behaviors.lifted(number)
+                if form == behavior.form:
+                    yield number, binding
 
     def _either(
         self, behavior: Behavior, names: Sequence[str]
@@ -577,7 +612,8 @@ class _Reader:
         known = {*behavior.needed, *behavior.required}
         said = {terms[n] for n in known if n >= 0}
         found = [tuple(one for one in path if one not in said) for path in found]
-        return () if () in found else tuple(dict.fromkeys(found))
+        found = _merged(found)
+        return () if () in found else tuple(found)
 
     def _telling(self, behavior: Behavior, doubtful: Sequence[int]) -> list[int]:
         """Select those that fail in a state seen in which the behavior is believed possible."""
@@ -590,6 +626,22 @@ class _Reader:
             values = behavior.space.values(self._matrix, known.instances[number].binding, held)
             open_ones -= {n for n in open_ones if not (values[:, max(n, ~n)] == (n >= 0)).all()}
         return [n for n in doubtful if n not in open_ones]
+
+
+def _merged(paths: Sequence[tuple[LiftedLiteral, ...]]) -> list[tuple[LiftedLiteral, ...]]:
+    """Return fewer conjunctions with the same disjunction: `a and b or a and not b` is `a`."""
+    known = {frozenset(path): path for path in paths}
+    for one, other in itertools.combinations(list(known), 2):
+        if len(one) > len(other):
+            one, other = other, one
+        for literal in one:
+            opposite = replace(literal, positive=not literal.positive)
+            if one - {literal} <= other - {opposite} and opposite in other:
+                shorter = tuple(x for x in known[other] if x != opposite)
+                return _merged([*(path for key, path in known.items() if key != other), shorter])
+        if one <= other:
+            return _merged([path for key, path in known.items() if key != other])
+    return list(known.values())
 
 
 def _changes(changes: Sequence[Change], names: Sequence[str]) -> tuple[LiftedLiteral, ...]:
