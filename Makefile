@@ -15,7 +15,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml worlds/pyproject.toml viewer/pyproject.toml $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,mcp,plan,ray,experiments,dev,docs]' \
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,inspect,mcp,plan,ray,experiments,dev,docs]' \
 		--editable './worlds[all,overcooked]' --editable ./viewer
 # There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \

@@ -1,5 +1,6 @@
 import random
 
+import numpy as np
 import pytest
 
 from capscope.errors import CapscopeError
@@ -44,3 +45,14 @@ def test_the_exact_errors_are_within_the_rate(low, high, rate):
 def test_a_claim_that_cannot_be_decided_is_refused():
     with pytest.raises(CapscopeError, match="needs 0 < low < high < 1"):
         SequentialTest(0.9, 0.9, 0.05)
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.8, 0.95])
+def test_the_first_verdict_along_draws_is_that_of_one_draw_after_another(probability):
+    test, rng = SequentialTest(0.7, 0.9, 0.05), random.Random(1)
+    for length in (5, 20, test.most_draws + 5):
+        for _ in range(50):
+            draws = [float(rng.random() < probability) for _ in range(length)]
+            verdicts = [test.verdict(sum(draws[:n]), n) for n in range(1, length + 1)]
+            first = next((verdict for verdict in verdicts if verdict is not None), None)
+            assert test.first_verdict(np.array(draws)) is first

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from capscope.cli.eval_logs import diff_logs, is_log
 from capscope.cli.options import Json
 from capscope.cli.output import phases, print_with_page
 from capscope.errors import CapscopeError
@@ -21,7 +22,8 @@ def diff_runs(
     runs: Annotated[
         list[str],
         typer.Argument(
-            metavar="A B [C ...]", help="The run directories to compare, the baseline first."
+            metavar="A B [C ...]",
+            help="The run directories, or two eval logs of inspect, the baseline first.",
         ),
     ],
     error_rate: Annotated[
@@ -56,6 +58,10 @@ def diff_runs(
             "different positions of the simulator count as equal.",
         ),
     ] = False,
+    margin: Annotated[
+        float,
+        typer.Option(help="Of eval logs: a change of a mean score by less than this is none."),
+    ] = 0.05,
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write the comparison as a page.")
     ] = None,
@@ -66,6 +72,8 @@ def diff_runs(
     Several runs become a table by capability, in which each is compared with the one before; the
     exit code is about the last against the first.
     """
+    if any(map(is_log, runs)):
+        diff_logs(runs, error_rate, margin, html, json)
     if len(runs) < 2:
         raise CapscopeError("name at least two run directories")
     with phases("diff"):

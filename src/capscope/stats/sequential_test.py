@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from capscope.errors import CapscopeError
+from capscope.stats.arrays import Floats, Mask
 
 _MOST_DRAWS = 20_000
 _UNCUT, _CUT = 0.8, 0.9  # shares of the error rate: of the bounds, and with the last draw
@@ -47,6 +48,14 @@ class SequentialTest:
             return score > 0
         return score > 0 if draws >= self.most_draws else None
 
+    def first_verdict(self, values: Floats) -> bool | None:
+        """Return the first verdict along draws in order; values between 0 and 1 count as parts."""
+        scores = self._score(np.cumsum(values), np.arange(1, len(values) + 1))
+        last = np.arange(1, len(values) + 1) >= self.most_draws
+        above = (scores >= self._enough) | (last & (scores > 0))
+        below = (scores <= -self._enough) | (last & (scores <= 0))
+        return first_decision(above, below)
+
     def expected_draws(self, probability: float) -> float:
         """Return how many draws the test takes on average at a probability."""
         return self._course(probability, self.most_draws)[1]
@@ -60,7 +69,7 @@ class SequentialTest:
     def _enough(self) -> float:
         return math.log(1 / (_UNCUT * self.error_rate) - 1)
 
-    def _score(self, hits: Any, draws: int) -> Any:
+    def _score(self, hits: Any, draws: Any) -> Any:
         misses = draws - hits
         return hits * math.log(self.high / self.low) + misses * math.log(
             (1 - self.high) / (1 - self.low)
@@ -81,6 +90,12 @@ class SequentialTest:
             passed += float(going[over].sum())
             going = np.where(over | under, 0.0, going)
         return passed, mean
+
+
+def first_decision(above: Mask, below: Mask) -> bool | None:
+    """Return which of two claims is shown first along draws in order; None if neither is."""
+    shown = np.flatnonzero(above | below)
+    return bool(above[shown[0]]) if len(shown) else None
 
 
 @lru_cache(maxsize=64)
