@@ -9,7 +9,8 @@ import pytest
 from capscope import problems
 from capscope.adapters.llm.client import close_shared_clients
 from capscope.errors import ProblemError, install_hint
-from capscope.problem import Problem, check_problem
+from capscope.problem import Problem
+from capscope.problem.checks import check_problem
 from capscope.problem.problem import RegisteredProblem
 from capscope.problems import (
     canonical_source,

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from capscope.journal.run_meta import Budget, Usage
     from capscope.journal.settings import Settings
     from capscope.logic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
-    from capscope.problem import Limits, Problem, check_problem
+    from capscope.problem import Limits, Problem
+    from capscope.problem.checks import check_problem
     from capscope.run import Run, assess, load, resume
 
 __all__ = [
@@ -50,7 +51,8 @@ _HOMES = {
     "capscope.logic": (
         *("Atom", "Effect", "Intent", "Literal", "Predicate", "State", "Vocabulary"),
     ),
-    "capscope.problem": ("Limits", "Problem", "check_problem"),
+    "capscope.problem": ("Limits", "Problem"),
+    "capscope.problem.checks": ("check_problem",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import wrappers
 
 from capscope.adapters.gymnasium import Native, Options, gymnasium_problem
-from capscope.problem import check_problem, notes_on
+from capscope.problem.checks import check_problem, notes_on
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
 

@@ -7,7 +7,7 @@ pytest.importorskip("gymnasium")
 from capscope import Budget, Limits, Predicate, Settings, Vocabulary, assess
 from capscope.adapters.gymnasium import gymnasium_problem
 from capscope.errors import ProblemError
-from capscope.problem import check_problem
+from capscope.problem.checks import check_problem
 
 VOCABULARY = Vocabulary([Predicate("won"), Predicate("over")], {})
 EPISODES = Limits(temporal_length=None, horizon=20)

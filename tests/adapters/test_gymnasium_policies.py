@@ -11,8 +11,9 @@ import numpy as np
 
 from capscope.adapters.gymnasium import ByIntent, GymnasiumObservation, Options, StableBaselines
 from capscope.logic import Intent
-from capscope.problem import Ending, Position, check_problem
+from capscope.problem import Ending, Position
 from capscope.problem.attempt import pursue
+from capscope.problem.checks import check_problem
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
 

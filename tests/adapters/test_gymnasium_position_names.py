@@ -11,7 +11,7 @@ from gymnasium import wrappers
 from capscope import Budget, assess, load, resume
 from capscope.adapters.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
 from capscope.adapters.gymnasium.position_names import PositionNamer
-from capscope.problem import notes_on
+from capscope.problem.checks import notes_on
 from capscope.problem.positions import save_position
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem

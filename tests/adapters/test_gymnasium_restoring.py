@@ -17,7 +17,8 @@ from gymnasium import wrappers
 
 from capscope.adapters.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
 from capscope.errors import ProblemError, install_hint
-from capscope.problem import check_problem, plain_values
+from capscope.problem import plain_values
+from capscope.problem.checks import check_problem
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
 

@@ -17,8 +17,8 @@ from capscope.adapters.tools import ask, tool_problem
 from capscope.adapters.tools.suggestion import suggested_lines
 from capscope.errors import ProblemError, SimulatorError
 from capscope.logic import Intent
-from capscope.problem import check_problem, notes_on
 from capscope.problem.attempt import Position, pursue
+from capscope.problem.checks import check_problem, notes_on
 from capscope.problem.tool_calls import ToolCall
 
 ROOT = Path(__file__).parents[2]

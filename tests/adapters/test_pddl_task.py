@@ -13,7 +13,8 @@ from capscope.adapters.pddl import (
     shipped_files,
 )
 from capscope.adapters.pddl.lao_star import LaoStarAgent
-from capscope.problem import InvalidAction, Problem, check_problem
+from capscope.problem import InvalidAction, Problem
+from capscope.problem.checks import check_problem
 
 
 @functools.cache

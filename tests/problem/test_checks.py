@@ -5,8 +5,7 @@ import pytest
 
 from capscope.adapters.pddl import SHIPPED_PROBLEMS
 from capscope.errors import ConversationRefused
-from capscope.problem import check_problem, notes_on
-from capscope.problem.checks import RESETS, WALK_STEPS, _equal_resets
+from capscope.problem.checks import RESETS, WALK_STEPS, _equal_resets, check_problem, notes_on
 from capscope.problems import load_problem, restore_elsewhere
 from support import toy_worlds as toy
 from support.toy_worlds import board_problem

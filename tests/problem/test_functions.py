@@ -10,8 +10,8 @@ from capscope.problem import (
     FunctionWorld,
     InvalidAction,
     Problem,
-    check_problem,
 )
+from capscope.problem.checks import check_problem
 from capscope.problem.functions import adapt_arguments
 
 NAMES = ("observation", "intent", "rng")

@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from capscope.problem import check_problem
+from capscope.problem.checks import check_problem
 from capscope.problem.inspection import drawn_since, global_generators
 from support import toy_worlds as toy
 

@@ -15,7 +15,7 @@ from capscope.insight.notes import aliasing_notes
 from capscope.logic import to_json
 from capscope.problem import Ending
 from capscope.report.digest import digest_run
-from capscope.report.digest.facts import facts_of
+from capscope.report.digest.build import facts_of
 from capscope.report.page.difference import difference_page
 from support.small_runs import draw, execution, small_run
 from support.tiny_models import WORDS

@@ -7,7 +7,7 @@ from capscope.insight.findings import Kind
 from capscope.journal.run_meta import StopKind
 from capscope.logic import to_json
 from capscope.report.digest import digest_run
-from capscope.report.digest.facts import facts_of
+from capscope.report.digest.build import facts_of
 from capscope.report.overview import findings_document, rule_lines, run_document, run_lines
 from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
 from support.changing_agents import Failing

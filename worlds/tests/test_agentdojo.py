@@ -12,7 +12,7 @@ pytest.importorskip("agentdojo")
 
 import capscope
 from capscope import Budget, Settings
-from capscope.problem import check_problem
+from capscope.problem.checks import check_problem
 from capscope.problem.tool_calls import ToolCall
 from capscope.problems import load_problem, restore_elsewhere
 from capscope_worlds.agentdojo import BANKING, WORKSPACE

@@ -11,8 +11,9 @@ import pytest
 
 from capscope.errors import ProblemError
 from capscope.logic import Intent
-from capscope.problem import Ending, Position, check_problem
+from capscope.problem import Ending, Position
 from capscope.problem.attempt import pursue
+from capscope.problem.checks import check_problem
 from capscope.problems import load_problem
 from capscope_worlds.crafter import (
     ACTIONS,

@@ -8,7 +8,8 @@ from threading import Thread
 import pytest
 
 from capscope.errors import ProblemError
-from capscope.problem import InvalidAction, check_problem
+from capscope.problem import InvalidAction
+from capscope.problem.checks import check_problem
 from capscope.problems import load_problem
 from capscope_worlds.overcooked import (
     ACTIONS,

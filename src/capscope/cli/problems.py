@@ -11,7 +11,7 @@ from capscope.cli.options import Json, ProblemArguments, Seed, settings_lines, w
 from capscope.cli.output import print_answer, print_json, print_line, print_lines
 from capscope.journal.settings import Settings
 from capscope.logic import to_json
-from capscope.problem import check_problem, notes_on
+from capscope.problem.checks import check_problem, notes_on
 from capscope.problems import (
     ELSEWHERE,
     canonical_source,

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from capscope.errors import RunError
 from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
-from capscope.insight.carry_over import CarryOver
 from capscope.insight.changes import groups_relied_on
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
@@ -48,6 +48,9 @@ from capscope.stats.audit import AuditResult
 from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
 from capscope.strategy.settling import ImpreciseTypes, Verdict
+
+if TYPE_CHECKING:
+    from capscope.insight.carry_over import CarryOver
 
 _SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "first_screen")
 """The statements about a run at its end that take time to compute."""
@@ -180,6 +183,8 @@ class RunFacts:
         """What held of the rules that the run started from; None if it started from nothing."""
         if self.lessons is None or self.meta.experience is None:
             return None
+        from capscope.insight.carry_over import CarryOver
+
         graph = initial_graph(self.meta, self.capabilities[: self.meta.discovered])
         carried = LearnedModel.fitted(graph, self.identity.seed, self.lessons)
         return CarryOver.of(self.meta, self.meta.experience, carried, self.executions)

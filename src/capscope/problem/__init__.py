@@ -1,7 +1,6 @@
 """What is assessed: an agent, the simulator it acts in, and the abstraction of its states."""
 
 from capscope.problem.attempt import Attempt, Ending, Position
-from capscope.problem.checks import check_problem, notes_on
 from capscope.problem.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
 from capscope.problem.hazard import Hazard
 from capscope.problem.problem import (
@@ -56,7 +55,5 @@ __all__ = [
     "Simulator",
     "Snapshot",
     "SpendsAllowance",
-    "check_problem",
-    "notes_on",
     "picture_of",
 ]

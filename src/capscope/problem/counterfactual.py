@@ -23,7 +23,6 @@ from capscope.logic.condition import StateTest
 from capscope.problem.actions import UnknownAction, WrittenAction, read_action
 from capscope.problem.attempt import Attempt, Ending, is_exit, observed_state
 from capscope.problem.problem import Action, InvalidAction, Problem, Snapshot
-from capscope.problem.shrunk_calls import shrunk_calls
 from capscope.problem.tool_calls import ToolCall
 from capscope.seeds import child_seed
 
@@ -358,6 +357,8 @@ class _SequenceSearch:
     def _replacements(self, kept: _Kept, maker: int) -> Iterator[Action]:
         own, others = self._world.others(kept, maker)
         if isinstance(own, ToolCall):
+            from capscope.problem.shrunk_calls import shrunk_calls
+
             yield from shrunk_calls(own, self._change.named)
         yield from others
 

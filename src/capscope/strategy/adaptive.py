@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,9 @@ from capscope.strategy.base import (
 )
 from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.confirmation import Confirmation
-from capscope.strategy.hazard_search import HazardSearch
+
+if TYPE_CHECKING:
+    from capscope.strategy.hazard_search import HazardSearch
 
 _CANDIDATES, _QUERY, _SEQUENCE, _RESET = -6, -7, -8, -9  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
@@ -73,9 +75,11 @@ class AdaptiveStrategy:
         initial = [start.state for start in context.positions.initial]
         self._distances = DistancesFromStart(graph, initial)
         seed = child_seed(context.seed, _CANDIDATES)
-        self._hazards = (
-            HazardSearch(self.model, context.hazards, context.seed) if context.hazards else None
-        )
+        self._hazards: HazardSearch | None = None
+        if context.hazards:
+            from capscope.strategy.hazard_search import HazardSearch
+
+            self._hazards = HazardSearch(self.model, context.hazards, context.seed)
         self._candidates = Candidates(
             self.model, self._distances, settings.scope, seed, self._hazards
         )

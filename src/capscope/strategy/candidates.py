@@ -10,7 +10,7 @@ atoms in it, is new for the capability.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from capscope.model import LearnedModel, PairStats, StateGraph
 from capscope.model.transitions import DistancesFromStart, predicted_transitions
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Bits, Floats, Integers, Mask
-from capscope.strategy.hazard_search import HazardSearch
+
+if TYPE_CHECKING:
+    from capscope.strategy.hazard_search import HazardSearch
 
 _MOST_PAIRS = 100_000
 _MOST_ATOMS = 256  # beyond this many, pairs of atoms are not counted

@@ -14,11 +14,7 @@ from capscope.journal.draws import QueryRecord
 from capscope.journal.settings import Settings
 from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
-from capscope.strategy.base import PolicySearch, Strategy, StrategyContext
-from capscope.strategy.exhaustive import ExhaustiveStrategy
-from capscope.strategy.paper.mcqs_e import mcqs_exact
-from capscope.strategy.paper.mcqs_s import mcqs_sampled
-from capscope.strategy.paper.repeated import RepeatedStrategy, random_query
+from capscope.strategy.base import Strategy, StrategyContext
 
 DEFAULT_STRATEGY = "adaptive"
 RANDOM = "random"
@@ -97,15 +93,25 @@ def reason_by_disagreement(record: QueryRecord) -> str:
     return f"{kind}, predicted disagreement {record.predicted:.4g}{bonus}"
 
 
+def _exhaustive(context: StrategyContext) -> Strategy:
+    from capscope.strategy.exhaustive import ExhaustiveStrategy
+
+    return ExhaustiveStrategy(context)
+
+
 def _of_paper(
-    name: str, summary: str, search: PolicySearch, longest: Callable[[Settings], int]
+    name: str, summary: str, longest: Callable[[Settings], int] = lambda settings: settings.depth
 ) -> RegisteredStrategy:
+    def make(context: StrategyContext) -> Strategy:
+        from capscope.strategy.paper.mcqs_e import mcqs_exact
+        from capscope.strategy.paper.mcqs_s import mcqs_sampled
+        from capscope.strategy.paper.repeated import RepeatedStrategy, random_query
+
+        searches = {"mcqs-s": mcqs_sampled, "mcqs-e": mcqs_exact, RANDOM: random_query}
+        return RepeatedStrategy(context, searches[name], longest(context.settings))
+
     return RegisteredStrategy(
-        name,
-        summary,
-        lambda context: RepeatedStrategy(context, search, longest(context.settings)),
-        repeats_policy=True,
-        reason=reason_by_disagreement,
+        name, summary, make, repeats_policy=True, reason=reason_by_disagreement
     )
 
 
@@ -124,19 +130,18 @@ _BUILT_IN = (
     RegisteredStrategy(
         "exhaustive",
         "try every pair, and repeat the least tried ones as often as the evidence requires",
-        ExhaustiveStrategy,
+        _exhaustive,
         repeats_policy=False,
         claim=Claim.SETTLED,
         reason=reason_by_draws,
         check=check_workers,
     ),
-    _of_paper("mcqs-s", "the paper's search by sampled states", mcqs_sampled, lambda s: s.depth),
-    _of_paper("mcqs-e", "the paper's search by exact distributions", mcqs_exact, lambda s: s.depth),
+    _of_paper("mcqs-s", "the paper's search by sampled states"),
+    _of_paper("mcqs-e", "the paper's search by exact distributions"),
     _of_paper(
         RANDOM,
         "the paper's baseline: random sequences of capabilities",
-        random_query,
-        lambda s: s.random_length,
+        lambda settings: settings.random_length,
     ),
 )
 STRATEGIES = Registry("capscope.strategies", "strategy", RegisteredStrategy, _BUILT_IN)

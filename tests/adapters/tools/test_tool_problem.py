@@ -8,7 +8,7 @@ import capscope
 from capscope import Budget, Settings
 from capscope.adapters.tools import ToolWorld, ask, tool_problem
 from capscope.errors import ProblemError
-from capscope.problem import check_problem
+from capscope.problem.checks import check_problem
 from capscope.problems import load_problem, restore_elsewhere
 
 pytest.importorskip("pydantic")
