@@ -27,8 +27,8 @@ from inspect_ai.log import (
 from inspect_ai.scorer import Score, accuracy, scorer
 from inspect_ai.solver import solver
 
-from capscope.adapters.inspect import compare_logs, stop_when_decided
-from capscope.adapters.inspect.comparison import _difference
+from capscope.adapters.inspect import StopWhenDecided, compare_logs
+from capscope.adapters.inspect.comparison import score_change
 from capscope.adapters.inspect.logs import numbers
 
 DATASET = EvalDataset(name="questions", shuffled=True)
@@ -75,11 +75,11 @@ def logs(tmp_path_factory):
 
 def test_a_loss_in_one_group_is_named_with_what_was_counted(logs):
     found = compare_logs(logs["v1"], logs["worse"])
-    verdicts = {one.group: one.verdict for one in found.differences}
+    verdicts = {one.group: one.verdict for one in found.changes}
     assert found.verdict == verdicts[""] == verdicts["level=hard"] == "changed"
     assert verdicts["level=easy"] != "changed"
     before, after = (json.loads(text) for text in (_plain(logs["v1"]), _plain(logs["worse"])))
-    overall = found.differences[0]
+    overall = found.changes[0]
     assert overall.samples == found.samples == 300
     assert overall.before == sum(before.values()) / 300
     assert overall.after == sum(after.values()) / 300
@@ -103,7 +103,7 @@ def test_an_agent_compared_with_itself_is_unchanged_or_undecided(logs):
     assert "right: unchanged to within 0.15, " in str(found)
     narrow = compare_logs(logs["v1"], logs["same"], margin=0.01)
     assert narrow.verdict == "undecided"
-    (overall, *_) = narrow.differences
+    (overall, *_) = narrow.changes
     assert f"about {overall.more_samples:,} more samples like these would decide" in str(narrow)
 
 
@@ -111,7 +111,7 @@ def test_an_agent_compared_with_itself_is_unchanged_or_undecided(logs):
 def test_as_many_more_samples_as_foreseen_decide_and_fewer_do_not(worse):
     rng = np.random.default_rng(5)
     pairs = (rng.random((200, 2)) < [0.8, 0.8 - worse]).astype(float)
-    found = _difference("right", "", pairs, math.log(40), 0.05)
+    found = score_change("right", "", pairs, math.log(40), 0.05)
     assert found.verdict == "undecided"
     changes = pairs[:, 1] - pairs[:, 0]
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_paired_is_left_out_and_counted(tmp_path):
     b = logged(tmp_path / "b.eval", good[:30])
     found = compare_logs(a, b)
     assert found.samples == 30
-    assert {one.scorer for one in found.differences} == {"right", "f1.all"}
+    assert {one.scorer for one in found.changes} == {"right", "f1.all"}
     assert found.left_out == {
         "in the baseline alone": 10,
         "without a score in the baseline": 1,
@@ -151,8 +151,8 @@ def test_what_cannot_be_paired_is_left_out_and_counted(tmp_path):
 
 def test_groups_are_those_that_are_named(logs):
     found = compare_logs(logs["v1"], logs["same"], by=["level"])
-    assert [one.group for one in found.differences] == ["", "level=easy", "level=hard"]
-    assert not any(one.group for one in compare_logs(logs["v1"], logs["same"], by=[]).differences)
+    assert [one.group for one in found.changes] == ["", "level=easy", "level=hard"]
+    assert not any(one.group for one in compare_logs(logs["v1"], logs["same"], by=[]).changes)
     with pytest.raises(CapscopeError, match="as colour"):
         compare_logs(logs["v1"], logs["same"], by=["colour"])
 
@@ -192,12 +192,12 @@ def complete(hook, place, value, epoch=1):
 
 
 def test_a_finished_sample_decides_nothing_before_those_that_were_planned_earlier():
-    hook = stop_when_decided(at_least=0.5, margin=0.1)
+    hook = StopWhenDecided(at_least=0.5, margin=0.1)
     planned(hook, 100)
     for place in range(30, 60):  # the quick samples
         assert complete(hook, place, "C") is None
     decisions = [complete(hook, place, "C") for place in range(30)]
-    in_order = stop_when_decided(at_least=0.5, margin=0.1)
+    in_order = StopWhenDecided(at_least=0.5, margin=0.1)
     planned(in_order, 100)
     assert decisions == [complete(in_order, place, "C") for place in range(30)]
     assert True in decisions
@@ -206,7 +206,7 @@ def test_a_finished_sample_decides_nothing_before_those_that_were_planned_earlie
 
 
 def test_a_sample_without_a_score_counts_against_every_decision():
-    whole, gap = (stop_when_decided(at_least=0.5, margin=0.1) for _ in range(2))
+    whole, gap = (StopWhenDecided(at_least=0.5, margin=0.1) for _ in range(2))
     for hook in (whole, gap):
         planned(hook, 100)
     needed = next(n for n in range(100) if complete(whole, n, "C"))
@@ -216,7 +216,7 @@ def test_a_sample_without_a_score_counts_against_every_decision():
 
 @pytest.mark.parametrize(("probability", "decision"), [(0.85, True), (0.55, False)])
 def test_a_comparison_with_a_baseline_stops_early(logs, probability, decision):
-    hook = stop_when_decided(baseline=logs["v1"], margin=0.1)
+    hook = StopWhenDecided(baseline=logs["v1"], margin=0.1)
     planned(hook, 300)
     rng, order = random.Random(1), list(range(300))
     for place in order:
@@ -227,7 +227,7 @@ def test_a_comparison_with_a_baseline_stops_early(logs, probability, decision):
 
 
 def test_epochs_of_a_sample_are_averaged_and_divide_the_error_rate():
-    hook = stop_when_decided(at_least=0.5, margin=0.1)
+    hook = StopWhenDecided(at_least=0.5, margin=0.1)
     planned(hook, 10, epochs=4)
     decided = [(e, n) for e in range(1, 5) for n in range(10) if complete(hook, n, "C", e)]
     assert not decided  # ten samples, however often they are repeated
@@ -240,18 +240,18 @@ def test_epochs_of_a_sample_are_averaged_and_divide_the_error_rate():
 def test_what_cannot_be_decided_is_refused(logs, tmp_path):
     for given in ({}, {"at_least": 0.8, "baseline": logs["v1"]}):
         with pytest.raises(CapscopeError, match="either at_least or baseline"):
-            stop_when_decided(**given)
+            StopWhenDecided(**given)
     with pytest.raises(CapscopeError, match="random order"):
-        planned(stop_when_decided(at_least=0.8), 10, shuffled=False)
-    with pytest.raises(CapscopeError, match="it has right"):
-        stop_when_decided(baseline=logs["v1"], scorer="left")
-    hook = stop_when_decided(at_least=0.8)
+        planned(StopWhenDecided(at_least=0.8), 10, shuffled=False)
+    with pytest.raises(CapscopeError, match="one of right"):
+        StopWhenDecided(baseline=logs["v1"], scorer="left")
+    hook = StopWhenDecided(at_least=0.8)
     planned(hook, 10)
     with pytest.raises(CapscopeError, match="not between 0 and 1"):
         complete(hook, 0, 7)
     other = logged(tmp_path / "other.eval", [[{"right": "C"}]], text="another {}")
     with pytest.raises(CapscopeError, match="use the same dataset"):
-        planned(stop_when_decided(baseline=other), 10)
+        planned(StopWhenDecided(baseline=other), 10)
 
 
 @solver
@@ -278,7 +278,7 @@ def right():
 )
 def test_inspect_leaves_out_the_samples_after_the_decision(tmp_path):
     dataset = MemoryDataset([Sample(id=n, input=f"{n}?", target="yes") for n in range(150)])
-    hook = stop_when_decided(at_least=0.5, margin=0.1)
+    hook = StopWhenDecided(at_least=0.5, margin=0.1)
     task = Task(dataset=dataset, solver=guesses(0.9), scorer=right(), early_stopping=hook)
     (log,) = evaluate(
         task, model="mockllm/model", log_dir=str(tmp_path), display="none", sample_shuffle=3,

@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass
 from statistics import NormalDist
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -84,10 +85,6 @@ class Baseline:
     change: float
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        return -self.margin, 0.0
-
-    @property
     def answer(self) -> bool:
         return self.change >= 0
 
@@ -133,14 +130,16 @@ def stopped(
     samples = [
         SimpleNamespace(id=n, input=f"question {n}", target="yes") for n in range(len(scores))
     ]
-    log = None
-    if baseline is not None:
+    given: dict[str, Any] = {"error_rate": ERROR_RATE, "margin": task.margin, "scorer": "right"}
+    if isinstance(task, Threshold):
+        hook = StopWhenDecided(at_least=task.at_least, **given)
+    else:
+        assert baseline is not None
         logged = {
             str(s.id): LoggedSample(sample_content(s), {}, {"right": float(value)})
             for s, value in zip(samples, baseline, strict=True)
         }
-        log = LoggedScores("baseline", "model", logged, 0)
-    hook = StopWhenDecided("simulated", task.bounds, ERROR_RATE, "right", log)
+        hook = StopWhenDecided(baseline=LoggedScores("v1", logged, 0), **given)
     shuffled = SimpleNamespace(dataset=SimpleNamespace(shuffled=True), config=None)
     durations = rng.exponential(np.where(scores > 0, 1.0, 2.0))
 

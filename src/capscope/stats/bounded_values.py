@@ -48,13 +48,12 @@ def log_score(values: Floats, bound: float, times: float = 1.0) -> float:
     return log_mean_exp((times * _log_factors(values, bound).sum(axis=1)).tolist())
 
 
-def interval(values: Floats, threshold: float, times: float = 1.0) -> tuple[float, float]:
+def interval(values: Floats, threshold: float) -> tuple[float, float]:
     """Return the bounds that the mean is not shown to be beyond.
 
     Args:
         values: Between 0 and 1.
         threshold: The log score that shows that the mean is beyond a bound.
-        times: How often the values are repeated.
 
     Returns:
         The lower and the upper bound.
@@ -65,7 +64,7 @@ def interval(values: Floats, threshold: float, times: float = 1.0) -> tuple[floa
 
     def lower(side: Floats) -> float:
         def shown(bound: float) -> bool:
-            return bound > 0 and log_score(side, bound, times) >= threshold
+            return bound > 0 and log_score(side, bound) >= threshold
 
         return bisected(0.0, float(side.mean()), shown, _HALVINGS)[0]
 

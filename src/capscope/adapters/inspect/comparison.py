@@ -1,6 +1,6 @@
 """Compare two eval logs sample by sample: what changed, what did not, and what is undecided.
 
-The mean difference of a score is bounded by bets (`stats/bounded_values.py`), overall and for each
+The mean change of a score is bounded by bets (`stats/bounded_values.py`), overall and for each
 group of samples. All intervals hold together with the stated confidence, so every sentence does:
 half of the error rate is for the scores, half for their groups.
 """
@@ -11,15 +11,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from capscope.adapters.inspect.logs import LoggedScores, read_scores
+from capscope.adapters.inspect.logs import LoggedSample, LoggedScores, read_scores
 from capscope.errors import CapscopeError
 from capscope.stats.arrays import Floats
 from capscope.stats.beta import bisected
-from capscope.stats.bounded_values import interval
+from capscope.stats.bounded_values import interval, log_score
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
 from capscope.wording import counted
 
@@ -27,7 +26,9 @@ _MOST_GROUPS = 12
 _FEWEST_SAMPLES = 20
 """Of a group; fewer show nothing but a complete change."""
 _TIMES = 1000.0
-"""No more than that many times the samples are foreseen."""
+"""How many times the samples are foreseen at most."""
+Pairs = Mapping[str, tuple[LoggedSample, LoggedSample]]
+"""The same sample in both logs, by id."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class ScoreChange:
     verdict: str
     """`changed`, `unchanged` (to within the margin) or `undecided`."""
     more_samples: int | None
-    """How many more samples like these would decide; None if decided or if far too many."""
+    """How many more samples like these would decide; None if decided, or if far too many."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +61,19 @@ class LogComparison:
     samples: int
     """Samples in both."""
     left_out: Mapping[str, int]
-    """Samples and scores that are not compared, by reason."""
+    """Samples that are not compared, by reason."""
     margin: float
     error_rate: float
-    differences: tuple[ScoreChange, ...]
-    """For each score the one of all samples, then those of its groups."""
+    changes: tuple[ScoreChange, ...]
+    """For each score that of all samples, then those of its groups."""
 
     @property
     def verdict(self) -> str:
         """`changed` if anything did; otherwise what holds for all samples."""
-        if any(one.verdict == "changed" for one in self.differences):
+        if any(one.verdict == "changed" for one in self.changes):
             return "changed"
-        overall = [one for one in self.differences if not one.group]
-        return "unchanged" if all(o.verdict == "unchanged" for o in overall) else "undecided"
+        overall = [one.verdict for one in self.changes if not one.group]
+        return "undecided" if "undecided" in overall else "unchanged"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -80,9 +81,8 @@ class LogComparison:
     def lines(self) -> Iterator[str]:
         """Yield the comparison as text."""
         yield f"{self.baseline} → {self.log}: {counted(self.samples, 'sample')} in both"
-        for reason, number in self.left_out.items():
-            yield f"  left out: {number:,} {reason}"
-        for one in self.differences:
+        yield from (f"  left out: {n:,} {reason}" for reason, n in self.left_out.items())
+        for one in self.changes:
             indent, name = ("  ", one.group) if one.group else ("", one.scorer)
             within = f" to within {self.margin:g}" if one.verdict == "unchanged" else ""
             yield (
@@ -96,8 +96,8 @@ class LogComparison:
 
 
 def compare_logs(
-    baseline: str | Path,
-    log: str | Path,
+    baseline: str | Path | LoggedScores,
+    log: str | Path | LoggedScores,
     *,
     margin: float = 0.05,
     by: Sequence[str] | None = None,
@@ -118,45 +118,46 @@ def compare_logs(
     """
     if not 0 < margin < 1:
         raise CapscopeError(f"the margin must be between 0 and 1, not {margin}")
-    before, after = read_scores(baseline), read_scores(log)
-    ids, left_out = _in_both(before, after)
-    groups = {"": ids} | _groups({id: before.samples[id].metadata for id in ids}, by)
-    pairs: dict[tuple[str, str], Floats] = {}
-    for name in dict.fromkeys(name for id in ids for name in before.samples[id].scores):
+    before, after = (
+        one if isinstance(one, LoggedScores) else read_scores(one) for one in (baseline, log)
+    )
+    pairs, left_out = _in_both(before, after)
+    values: dict[tuple[str, str], Floats] = {}
+    groups = {"": [*pairs], **_groups(pairs, by)}
+    for name in dict.fromkeys(name for one, _ in pairs.values() for name in one.scores):
         scored = {
-            id: (before.samples[id].scores[name], after.samples[id].scores[name])
-            for id in ids
-            if name in before.samples[id].scores and name in after.samples[id].scores
+            id: (one.scores[name], other.scores[name])
+            for id, (one, other) in pairs.items()
+            if name in one.scores and name in other.scores
         }
-        if not all(0 <= value <= 1 for pair in scored.values() for value in pair):
+        if all(0 <= value <= 1 for pair in scored.values() for value in pair):
+            for group, members in groups.items():
+                if some := [scored[id] for id in members if id in scored]:
+                    values[name, group] = np.array(some)
+        else:
             left_out[f"with a {name} that is not between 0 and 1"] = len(scored)
-            continue
-        for group, members in groups.items():
-            if some := [scored[id] for id in members if id in scored]:
-                pairs[name, group] = np.array(some)
-    if not pairs:
+    if not values:
         raise CapscopeError(
-            f"{baseline} and {log} have no score between 0 and 1 of the same sample in common; "
-            "evaluate both on the same dataset, with an id for each sample"
+            f"{before.path} and {after.path} have no score between 0 and 1 of the same sample in "
+            "common; evaluate both on the same dataset, with an id for each sample"
         )
-    grouped = sum(bool(group) for _, group in pairs)
+    grouped = sum(bool(group) for _, group in values)
     budget = ErrorBudget(error_rate, shares=1 + bool(grouped))
     # Each interval has two sides.
-    threshold = budget.share("scores").threshold(2 * (len(pairs) - grouped))
+    threshold = budget.share("scores").threshold(2 * (len(values) - grouped))
     of_group = budget.share("groups").threshold(2 * grouped) if grouped else threshold
-    differences = tuple(
-        _difference(name, group, some, of_group if group else threshold, margin)
-        for (name, group), some in pairs.items()
+    changes = tuple(
+        score_change(*of, some, of_group if of[1] else threshold, margin)
+        for of, some in values.items()
     )
-    return LogComparison(
-        str(baseline), str(log), len(ids), left_out, margin, error_rate, differences
-    )
+    return LogComparison(before.path, after.path, len(pairs), left_out, margin, error_rate, changes)
 
 
-def _in_both(before: LoggedScores, after: LoggedScores) -> tuple[list[str], dict[str, int]]:
-    """Return the ids of the samples that both logs have, and what is left out, by reason."""
+def _in_both(before: LoggedScores, after: LoggedScores) -> tuple[Pairs, dict[str, int]]:
+    """Return the samples that both logs have, and how many are left out, by reason."""
     shared = [id for id in before.samples if id in after.samples]
-    same = [id for id in shared if before.samples[id].content == after.samples[id].content]
+    pairs = {id: (before.samples[id], after.samples[id]) for id in shared}
+    same = {id: pair for id, pair in pairs.items() if pair[0].content == pair[1].content}
     left_out = {
         "with another input or target": len(shared) - len(same),
         "in the baseline alone": len(before.samples) - len(shared),
@@ -167,49 +168,46 @@ def _in_both(before: LoggedScores, after: LoggedScores) -> tuple[list[str], dict
     return same, {reason: number for reason, number in left_out.items() if number}
 
 
-def _groups(
-    metadata: Mapping[str, Mapping[str, Any]], by: Sequence[str] | None
-) -> dict[str, list[str]]:
+def _groups(pairs: Pairs, by: Sequence[str] | None) -> dict[str, list[str]]:
     """Return the ids of the samples of each group; scores have no part in what is a group."""
     found: dict[str, list[str]] = {}
-    keys = dict.fromkeys(key for one in metadata.values() for key in one) if by is None else by
-    for key in keys:
+    for key in dict.fromkeys(k for one, _ in pairs.values() for k in one.metadata):
         of_key: dict[str, list[str]] = {}
-        for id, one in metadata.items():
-            if isinstance(one.get(key), str | int | bool):
-                of_key.setdefault(f"{key}={one[key]}", []).append(id)
-        if by is not None and not of_key:
-            raise CapscopeError(f"no sample has text, a whole number or a truth value as {key}")
+        for id, (one, _) in pairs.items():
+            if isinstance(one.metadata.get(key), str | int | bool):
+                of_key.setdefault(f"{key}={one.metadata[key]}", []).append(id)
         large = min(map(len, of_key.values()), default=0) >= _FEWEST_SAMPLES
-        if by is not None or (2 <= len(of_key) <= _MOST_GROUPS and large):
+        if key in by if by is not None else 2 <= len(of_key) <= _MOST_GROUPS and large:
             found |= of_key
+    if missing := [key for key in by or () if not any(g.startswith(f"{key}=") for g in found)]:
+        raise CapscopeError(f"no sample has a text, number or truth value as {missing[0]}")
     return found
 
 
-def _difference(
+def score_change(
     scorer: str, group: str, pairs: Floats, threshold: float, margin: float
 ) -> ScoreChange:
+    """Judge the scores of samples before and after, by a threshold for each side."""
     before, after = pairs.T
     changes = after - before
+    values, narrow = (1 + changes) / 2, (1 - margin) / 2
 
-    def bounds(times: float = 1.0) -> tuple[float, float]:
-        low, high = interval((1 + changes) / 2, threshold, times)
-        return 2 * low - 1, 2 * high - 1
+    def verdict(times: float) -> str:
+        def shown(bound: float) -> list[bool]:
+            # Above the bound, and below its negative.
+            return [log_score(v, bound, times) >= threshold for v in (values, 1 - values)]
 
-    def undecided(times: float) -> bool:
-        return _verdict(*bounds(times), margin) == "undecided"
+        if any(shown(0.5)):
+            return "changed"
+        return "unchanged" if all(shown(narrow)) else "undecided"
 
+    low, high = interval(values, threshold)
     more = None
-    if undecided(1.0) and not undecided(_TIMES):
-        times = bisected(1.0, _TIMES, undecided, 20)[1]
+    if verdict(1.0) == "undecided" != verdict(_TIMES):
+        times = bisected(1.0, _TIMES, lambda times: verdict(times) == "undecided", 20)[1]
         more = math.ceil((times - 1) * len(pairs))
     return ScoreChange(
         scorer, group, len(pairs), int((changes > 0).sum()), int((changes < 0).sum()),
-        float(before.mean()), float(after.mean()), *bounds(), _verdict(*bounds(), margin), more,
+        float(before.mean()), float(after.mean()), 2 * low - 1, 2 * high - 1,
+        verdict(1.0), more,
     )  # fmt: skip
-
-
-def _verdict(low: float, high: float, margin: float) -> str:
-    if low > 0 or high < 0:
-        return "changed"
-    return "unchanged" if -margin < low and high < margin else "undecided"

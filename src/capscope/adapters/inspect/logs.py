@@ -32,7 +32,6 @@ class LoggedScores:
     """The scores of an eval log."""
 
     path: str
-    model: str
     samples: Mapping[str, LoggedSample]
     """By id; those with a score."""
     without_score: int
@@ -49,11 +48,10 @@ def read_scores(path: str | Path) -> LoggedScores:
         The scores by sample.
     """
     try:
-        from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+        from inspect_ai.log import read_eval_log_sample_summaries
     except ImportError as error:
         raise CapscopeError(f"eval logs need an extra: {install_hint('inspect')}") from error
     try:
-        header = read_eval_log(str(path), header_only=True)
         summaries = read_eval_log_sample_summaries(str(path))
     except Exception as error:  # many kinds: of files, archives, JSON and models
         raise CapscopeError(f"{path} cannot be read as an eval log: {error}") from error
@@ -74,7 +72,7 @@ def read_scores(path: str | Path) -> LoggedScores:
         for id, scores in values.items()
         if scores
     }
-    return LoggedScores(str(path), header.eval.model, samples, len(values) - len(samples))
+    return LoggedScores(str(path), samples, len(values) - len(samples))
 
 
 def sample_content(sample: Any) -> str:
