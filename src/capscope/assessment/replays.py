@@ -27,7 +27,7 @@ from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.journal.journal import Journal, Place
 from capscope.journal.run_meta import Usage
 from capscope.logic import Effect, ExactlyOne, Intent, Literal, State
-from capscope.logic.request_form import RequestForm
+from capscope.logic.footprint import RequestForm
 from capscope.problem import Ending, Snapshot
 from capscope.problem.counterfactual import (
     Change,

@@ -24,8 +24,8 @@ import numpy as np
 from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, Vocabulary, to_json
+from capscope.logic.footprint import SOME, RequestForm
 from capscope.logic.json_values import OMITTED
-from capscope.logic.request_form import SOME, RequestForm
 from capscope.problem.attempt import Ending
 from capscope.wording import counted
 

@@ -1,7 +1,7 @@
 """Which events would be findings: changes beyond a request, and refusals.
 
 Requests that differ only in their objects count together, and so do the changes, seen from the
-request (`logic.request_form`). An event is a hypothesis from its first execution on. Executions in
+request (`logic.footprint`). An event is a hypothesis from its first execution on. Executions in
 which the request held already do not count. What the user expects, what exactly-one groups imply,
 and a step on the way that was undone later are no hypotheses.
 """
@@ -16,7 +16,7 @@ from functools import reduce
 import numpy as np
 
 from capscope.logic import Effect, ExactlyOne, Literal, State
-from capscope.logic.request_form import RequestForm
+from capscope.logic.footprint import RequestForm
 from capscope.model import PairStats, StateGraph
 from capscope.model.families import family_key
 from capscope.stats.arrays import Integers
