@@ -29,6 +29,7 @@ ORDER = [
     "problems",
     "run",
     "testing",
+    "repro",
     "capscope",
     "cli",
     "__main__",

@@ -216,7 +216,7 @@ class Run(RunFacts):
         """
         from capscope.insight.planning.trial import Trial, attempt_plan
 
-        loaded = self._load_problem(problem, trust)
+        loaded = self.load_problem(problem, trust=trust)
         with self.open_journal() as journal:
             positions = journal.positions(plan.start)
         if not plan.found or not positions:
@@ -331,7 +331,16 @@ class Run(RunFacts):
         find = partial(find_again, given=problem, trust=trust or self._trusted)
         return _resume(self.path, find, budget, listener, workers, self._temporary)
 
-    def _load_problem(self, problem: Problem | str | None, trust: bool) -> Problem:
+    def load_problem(self, problem: Problem | str | None = None, *, trust: bool = False) -> Problem:
+        """Load the problem of the run, which runs its code.
+
+        Args:
+            problem: As in `resume`.
+            trust: As in `resume`.
+
+        Returns:
+            The problem, with the identity that the run has.
+        """
         _, loaded, _ = find_again(self.identity.source, problem, trust=trust or self._trusted)
         with RunDirectory.open(self.path, read_only=True) as opened:
             opened.require_same(RunSpec.continuing(self.meta, loaded).identity)

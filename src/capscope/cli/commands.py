@@ -30,6 +30,7 @@ _COMMANDS = {
     "explain": "show:explain_run",
     "report": "show:report_run",
     "hazards": "show:show_hazards",
+    "repro": "repro:write_tests",
     "diff": "diff:diff_runs",
     "evaluate": "evaluate:evaluate_run",
     "plan": "plan:plan_run",

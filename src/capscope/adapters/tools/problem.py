@@ -13,7 +13,8 @@ import itertools
 import re
 import string
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -157,6 +158,33 @@ class StateAbstraction:
             if atom.predicate in tests
         ]
         self._wordings = [self.vocabulary.bit[Atom(WORDING, (number,))] for number in numbers]
+        self.undefined: State = 0
+        """The atoms that are false because the states lack their objects."""
+
+    def where_defined(
+        self, observation: ToolObservation, needed: Collection[Atom]
+    ) -> StateAbstraction:
+        """Return an abstraction for states that lack objects: atoms about these are false.
+
+        Args:
+            observation: One of these states; an atom that cannot be evaluated there is left out.
+            needed: Atoms that must not be left out.
+        """
+        found = copy(self)
+        found._tests = []
+        for bit, atom, test in self._tests:
+            try:
+                test(observation.state, *atom.arguments)
+            except Exception as error:
+                if atom in needed:
+                    raise ProblemError(
+                        f"{atom} cannot be evaluated there ({type(error).__name__}: {error}); name "
+                        "objects that the position has"
+                    ) from error
+                found.undefined |= bit
+            else:
+                found._tests.append((bit, atom, test))
+        return found
 
     def __call__(self, observation: ToolObservation) -> State:
         """Return the atoms that hold."""
