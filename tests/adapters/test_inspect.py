@@ -226,6 +226,14 @@ def test_a_comparison_with_a_baseline_stops_early(logs, probability, decision):
     assert place < 300
 
 
+def test_samples_that_were_not_planned_decide_nothing():
+    hook = StopWhenDecided(at_least=0.5, margin=0.1)
+    planned(hook, 40)
+    assert not any(complete(hook, n, "C", epoch=2) for n in range(40))
+    assert not any(complete(hook, n, "C") for n in range(100, 140))
+    assert asyncio.run(hook.complete_task())["scored"] == 0
+
+
 def test_epochs_of_a_sample_are_averaged_and_divide_the_error_rate():
     hook = StopWhenDecided(at_least=0.5, margin=0.1)
     planned(hook, 10, epochs=4)

@@ -107,7 +107,8 @@ class StopWhenDecided:
         """Count a score, and see whether the question is decided."""
         found = dict(pair for n, one in scores.items() for pair in numbers(n, one.score.value))
         place = self._places.get(str(id))
-        if place is None or self.decision is not None or not found:
+        planned = place is not None and epoch <= self._scores.shape[1]
+        if not (planned and found) or self.decision is not None:
             return
         name = _the_one(sorted(found), self._scorer)
         if not 0 <= found[name] <= 1:
