@@ -41,6 +41,7 @@ _BY_CHANCE = 0.3  # a literal that would always have held with this probability 
 _MOST_INSTANCES = 4_000  # of a behavior; of more, only those that were seen count
 _MOST_ARRANGEMENTS = 720  # of objects that are alike in a behavior
 _MOST_COMPARED = 400  # pairs of an instance and a state that tell how often a literal holds
+_AT_ONCE = 64  # instances whose changes are looked up in all states together
 
 Labels = Sequence[Mapping[int, int]]
 """For each capability the type of each row in which it was tried."""
@@ -474,8 +475,8 @@ class Behaviors:
     ) -> Mask:
         """Return the terms of states in which an instance makes sense, seen or not."""
         parts, number = [], 0
-        for binding in candidates:
-            rows = seen[self._sensible(behavior, [binding], seen)[0]]
+        for binding, sensible in self._each_sensible(behavior, candidates, seen):
+            rows = seen[sensible]
             if len(rows):
                 parts.append(behavior.space.values(self._matrix, binding, rows[:50]))
                 number += len(parts[-1])
@@ -484,6 +485,14 @@ class Behaviors:
         return (
             np.concatenate(parts) if parts else np.zeros((0, len(behavior.space.terms)), dtype=bool)
         )
+
+    def _each_sensible(
+        self, behavior: Behavior, bindings: Sequence[Binding], rows: Integers
+    ) -> Iterator[tuple[Binding, Mask]]:
+        """Yield each instance with what `_sensible` says of it."""
+        for first in range(0, len(bindings), _AT_ONCE):
+            some = bindings[first : first + _AT_ONCE]
+            yield from zip(some, self._sensible(behavior, some, rows), strict=True)
 
     def _sensible(self, behavior: Behavior, bindings: Sequence[Binding], rows: Integers) -> Mask:
         """Return for each instance the rows in which what the change needs is given."""
@@ -561,31 +570,32 @@ class Behaviors:
         """
         refused: dict[Binding, list[int]] = {}
         served: set[Binding] = set()
-        for binding in candidates:
-            number = self.number_of(behavior.form, binding)
-            if number < 0:
-                continue
-            effect = self._types.main_effect(number)
-            signed = [*_bits(effect.adds), *(~bit for bit in _bits(effect.deletes))]
-            concerned = {c for bit in signed for c in self._intents_of.get(bit, ())}
-            for capability in sorted(concerned):
-                if not labels[capability]:
-                    continue
-                rows = np.array(list(labels[capability]))
-                done = np.array(list(labels[capability].values()))
-                (sensible,) = self._sensible(behavior, [binding], rows)
+        numbers = {binding: self.number_of(behavior.form, binding) for binding in candidates}
+        asked: dict[int, list[Binding]] = defaultdict(list)
+        for binding, number in numbers.items():
+            if number >= 0:
+                effect = self._types.main_effect(number)
+                signed = [*_bits(effect.adds), *(~bit for bit in _bits(effect.deletes))]
+                for capability in {c for bit in signed for c in self._intents_of.get(bit, ())}:
+                    asked[capability].append(binding)
+        for capability, own in sorted(asked.items()):
+            rows = np.array(list(labels[capability]), dtype=np.int64)
+            done = np.array(list(labels[capability].values()), dtype=np.int64)
+            goal = tests[capability]
+            for binding, sensible in self._each_sensible(behavior, own, rows):
+                number = numbers[binding]
+                effect = self._types.main_effect(number)
                 for row, other in zip(
                     rows[sensible].tolist(), done[sensible].tolist(), strict=True
                 ):
                     state = self._matrix.states[row]
-                    goal = tests[capability]
                     if any(t(state) for t in goal) or not any(t(effect.apply(state)) for t in goal):
                         continue
                     if other == number:
                         served.add(binding)
                     elif not any(t(self._types.main_effect(other).apply(state)) for t in goal):
                         refused.setdefault(binding, []).append(row)
-        return {b: sorted(set(rows)) for b, rows in refused.items()}, served
+        return {b: sorted(set(refused[b])) for b in candidates if b in refused}, served
 
     def possible(self, number: int, rows: Integers, extreme: Extreme | None = None) -> Mask:
         """Return in which of some rows an instance is possible, as believed or by an extreme."""

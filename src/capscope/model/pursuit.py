@@ -11,7 +11,8 @@ Where optimist and pessimist expect different first steps, a question tells abou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -294,13 +295,13 @@ class Pursuit:
         self.games = (*self._learned, *own)
         players = {player: None for game in self.games for player in game[:2]}
         # Types come first, so that their numbers are theirs; then those of other instances.
-        others = [player for player in players if player not in set(named)]
-        everyone = [*named, *others]
+        known = set(named)
+        everyone = [*named, *(player for player in players if player not in known)]
         index = {player: i for i, player in reversed(list(enumerate(everyone)))}
-        wins = np.zeros((len(everyone), len(everyone)))
+        wins: dict[tuple[int, int], float] = defaultdict(float)
         for winner, loser, count in self.games:
             wins[index[winner], index[loser]] += count
-        self._rank = strengths(wins, _similarity(everyone))[:number]
+        self._rank = strengths(len(everyone), wins, _similarity(everyone))[:number]
 
     def _first_steps(
         self, edges: Edges, distance: Floats, holds: Mask, rows: Integers
@@ -354,30 +355,42 @@ def _similarity(
     return covariance
 
 
-def strengths(wins: Floats, similarity: Callable[[Integers, Integers], Floats]) -> Floats:
+def strengths(
+    number: int,
+    wins: Mapping[tuple[int, int], float],
+    similarity: Callable[[Integers, Integers], Floats],
+) -> Floats:
     """Return how strong each player is, given how often it won against each other one.
 
     The odds of a win are the ratio of strengths (Bradley and Terry); their logarithms are drawn
     from a Gaussian process, so players that never met are as strong as those like them.
 
     Args:
-        wins: For each player (first axis) how often it won against each other one.
+        number: The number of players; most never met another one.
+        wins: How often the first of two players won against the second.
         similarity: Returns the covariance between some players and others.
 
     Returns:
         The strength of each player that has the greatest posterior probability.
 
-    >>> found = strengths(np.array([[0.0, 3.0], [0.0, 0.0]]), lambda a, b: np.equal.outer(a, b) + 0)
+    >>> found = strengths(2, {(0, 1): 3.0}, lambda a, b: np.equal.outer(a, b) + 0)
     >>> bool(found[0] > 1 > found[1])
     True
     """
-    games = wins + wins.T
-    # Most players never met another one; of too many, the busiest are enough.
-    busiest = np.argsort(-games.sum(axis=1), kind="stable")[:_MOST_PLAYERS]
-    playing = np.sort(busiest[games[busiest].any(axis=1)])
+    met = np.zeros(number)
+    for pair, count in wins.items():
+        met[list(pair)] += count
+    # Of too many players, the busiest are enough.
+    busiest = np.argsort(-met, kind="stable")[:_MOST_PLAYERS]
+    playing = np.sort(busiest[met[busiest] > 0])
     if not len(playing):
-        return np.ones(len(wins))
-    won, games = wins[np.ix_(playing, playing)], games[np.ix_(playing, playing)]
+        return np.ones(number)
+    place = {player: i for i, player in enumerate(playing.tolist())}
+    won = np.zeros((len(playing), len(playing)))
+    for (winner, loser), count in wins.items():
+        if winner in place and loser in place:
+            won[place[winner], place[loser]] = count
+    games = won + won.T
     covariance = similarity(playing, playing)
     log_strength, weights = np.zeros(len(playing)), np.zeros(len(playing))
     for _ in range(_NEWTON_STEPS):
@@ -392,7 +405,7 @@ def strengths(wins: Floats, similarity: Callable[[Integers, Integers], Floats]) 
         log_strength = covariance @ weights
         if np.abs(step).max() < _CONVERGED:
             break
-    every = np.arange(len(wins))
+    every = np.arange(number)
     logs = np.clip(similarity(every, playing) @ weights, -30.0, 30.0)
     # Equal strengths must be equal to the last digit, whatever the processor.
     found: Floats = np.exp(np.round(logs, _DIGITS))
