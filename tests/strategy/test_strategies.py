@@ -165,8 +165,9 @@ def test_another_seed_is_another_run(trace, strategy):
     assert mine.executions.transitions() != other.executions.transitions()
 
 
-def test_each_of_its_queries_can_be_explained(trace):
-    for number, (_, draws) in enumerate(trace.queries()):
+def test_its_queries_can_be_explained(trace):
+    every = list(enumerate(trace.queries()))
+    for number, (_, draws) in [*every[:5], *every[5::12]]:
         lines = trace.result.explain(number).lines
         assert lines[0].startswith(f"query {number}: ")
         assert any(line.startswith("learned: ") for line in lines)
