@@ -205,6 +205,7 @@ CALLS = {
     "diff": "{run} {run}",
     "plan": "{run} --goal carrying()",
     "export": "{run} --to csv --output tables",
+    "repro": "{run} --all --trust --output tests",
     "check": "courier.py:problem",
 }
 # They measure for hours, download, serve, or need a tool world.
