@@ -11,7 +11,7 @@ of an answer instead of an answer.
 """
 
 from capscope.adapters.llm.answers import CallId, Completion, Message, Sampling, TokenScores
-from capscope.adapters.llm.client import Calls, LlmClient, shared_client
+from capscope.adapters.llm.client import Calls, LlmClient, ModelAttempt, shared_client
 from capscope.adapters.llm.settings import LlmSettings
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "LlmClient",
     "LlmSettings",
     "Message",
+    "ModelAttempt",
     "Sampling",
     "TokenScores",
     "shared_client",

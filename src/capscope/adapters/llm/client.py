@@ -19,7 +19,7 @@ import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore, Event, Lock
-from typing import Any
+from typing import Any, Protocol
 
 from capscope.adapters.llm.answers import (
     AnswerCache,
@@ -262,7 +262,8 @@ class LlmClient:
 class Calls:
     """The calls of one attempt: numbered, counted, and paid for from its allowance.
 
-    An attempt that forwards `spend_from` and `llm_tokens` to its `Calls` respects every budget.
+    An attempt that forwards `spend_from` and `llm_tokens` to its `Calls` respects every budget;
+    `ModelAttempt` does.
     """
 
     def __init__(self, client: LlmClient, seed: int) -> None:
@@ -304,6 +305,43 @@ class Calls:
         scored = self._client.scores(prompts, top=top, allowance=self._allowance)
         self.llm_tokens += sum(scores.tokens for scores in scored)
         return scored
+
+
+class PaidCalls(Protocol):
+    """Calls to a language model that are counted, and paid for from an allowance."""
+
+    @property
+    def llm_tokens(self) -> int:
+        """Tokens of the prompts and answers so far."""
+
+    def spend_from(self, allowance: Allowance) -> None:
+        """Pay for every later call from an allowance."""
+
+
+class ModelAttempt:
+    """What attempts that ask a language model have in common: tokens, budget and transcript."""
+
+    def __init__(self, paid: PaidCalls) -> None:
+        self._paid = paid
+        self._parts: list[str] = []
+
+    @property
+    def llm_tokens(self) -> int:
+        """Tokens of the prompts and answers so far."""
+        return self._paid.llm_tokens
+
+    @property
+    def transcript(self) -> str:
+        """All messages in order, indented below headings, so that none can imitate a heading."""
+        return "\n".join(self._parts)
+
+    def spend_from(self, allowance: Allowance) -> None:
+        """Pay for every later call from an allowance."""
+        self._paid.spend_from(allowance)
+
+    def _note(self, heading: str, text: str) -> None:
+        self._parts.append(f"{heading}:")
+        self._parts.extend(f"  {line}" for line in text.splitlines() or ["(nothing)"])
 
 
 _shared: dict[LlmSettings, LlmClient] = {}

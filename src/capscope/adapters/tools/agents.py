@@ -33,10 +33,17 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-from capscope.adapters.llm import Calls, LlmClient, LlmSettings, Message, Sampling, shared_client
+from capscope.adapters.llm import (
+    Calls,
+    LlmClient,
+    LlmSettings,
+    Message,
+    ModelAttempt,
+    Sampling,
+    shared_client,
+)
 from capscope.adapters.tools.conversation import (
     Prompts,
-    Transcript,
     phrasing,
     phrasings_of,
     read_call,
@@ -44,7 +51,6 @@ from capscope.adapters.tools.conversation import (
 )
 from capscope.adapters.tools.proxy import LlmEndpoint
 from capscope.logic import Intent
-from capscope.problem import Allowance
 from capscope.problem.functions import Function, adapt_arguments
 from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation
 from capscope.seeds import child_seed
@@ -95,7 +101,7 @@ class ToolCallingAgent:
         return ToolCallingAttempt(self, phrasings_of(self.prompts, intent), seed)
 
 
-class ToolCallingAttempt:
+class ToolCallingAttempt(ModelAttempt):
     """One conversation."""
 
     def __init__(self, agent: ToolCallingAgent, phrasings: tuple[str, ...], seed: int) -> None:
@@ -103,25 +109,11 @@ class ToolCallingAttempt:
         self._phrasings = phrasings
         self._seed = seed
         self._calls = Calls(agent.client, child_seed(seed, _CALLS))
+        super().__init__(self._calls)
         self._messages: list[Message] = []
         self._planned: deque[tuple[str, ToolCall]] = deque()
         self._ids: set[str] = set()
         self._waiting: str | None = None  # the id of the call whose result comes next
-        self._transcript = Transcript()
-
-    @property
-    def llm_tokens(self) -> int:
-        """Tokens of the prompts and answers so far."""
-        return self._calls.llm_tokens
-
-    @property
-    def transcript(self) -> str:
-        """All messages in order."""
-        return str(self._transcript)
-
-    def spend_from(self, allowance: Allowance) -> None:
-        """Pay for every later call from an allowance."""
-        self._calls.spend_from(allowance)
 
     def act(self, observation: ToolObservation) -> ToolCall | None:
         """Return the next call, asking the model if there is none; None if it makes none."""
@@ -179,7 +171,7 @@ class ToolCallingAttempt:
 
     def _say(self, message: Message, text: str, heading: str = "") -> None:
         self._messages.append(message)
-        self._transcript.note(heading or message["role"], text)
+        self._note(heading or message["role"], text)
 
 
 _CALLS, _AGENT = 0, 1  # children of the attempt's seed
@@ -213,7 +205,7 @@ Handover = tuple[ToolCall, "Future[str]"]
 """A call that waits for the simulator, and the text of its result."""
 
 
-class OwnLoopAttempt:
+class OwnLoopAttempt(ModelAttempt):
     """One run of the function."""
 
     def __init__(self, agent: OwnLoopAgent, phrasings: tuple[str, ...], seed: int) -> None:
@@ -221,7 +213,7 @@ class OwnLoopAttempt:
         self._phrasings = phrasings
         self._seed = seed
         self._llm = LlmEndpoint(lambda: agent.calls(child_seed(seed, _CALLS)))
-        self._transcript = Transcript()
+        super().__init__(self._llm)
         # Calls of tools, and None or an exception when the function has ended.
         self._events: queue.SimpleQueue[Handover | BaseException | None] = queue.SimpleQueue()
         self._waiting: Future[str] | None = None
@@ -229,27 +221,13 @@ class OwnLoopAttempt:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    @property
-    def llm_tokens(self) -> int:
-        """Tokens of the prompts and answers so far."""
-        return self._llm.tokens
-
-    @property
-    def transcript(self) -> str:
-        """The prompt, the calls and their results."""
-        return str(self._transcript)
-
-    def spend_from(self, allowance: Allowance) -> None:
-        """Pay for every later call from an allowance."""
-        self._llm.spend_from(allowance)
-
     def act(self, observation: ToolObservation) -> ToolCall | None:
         """Return the next call of the function; None when it has returned."""
         if self._thread is None:
             self._start(phrasing(self._phrasings, observation, self._seed))
         elif self._waiting is not None:
             text = observation.result.text if observation.result else ""
-            self._transcript.note("tool", text)
+            self._note("tool", text)
             self._waiting.set_result(text)
             self._waiting = None
         event = self._events.get()
@@ -261,7 +239,7 @@ class OwnLoopAttempt:
                 raise event
             return None
         call, self._waiting = event
-        self._transcript.note("agent", f"→ {call}")
+        self._note("agent", f"→ {call}")
         return call
 
     def end(self) -> None:
@@ -279,8 +257,8 @@ class OwnLoopAttempt:
             self._thread.join(_PATIENCE)
 
     def _start(self, prompt: str) -> None:
-        self._transcript.note("user", prompt)
-        self._llm.on_message = lambda heading, text: self._transcript.note(heading, text)
+        self._note("user", prompt)
+        self._llm.on_message = self._note
         rng = random.Random(child_seed(self._seed, _AGENT))
         functions = [plain_function(tool, self._call) for tool in self._agent.tools]
         run = adapt_arguments(self._agent.run, "agent", ("prompt", "tools", "llm", "rng"))

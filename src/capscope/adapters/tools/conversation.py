@@ -1,4 +1,4 @@
-"""What is said in an attempt: prompts, tool calls as a model makes them, and the transcript.
+"""What is said in an attempt: prompts, and tool calls as a model makes them.
 
 Models make calls with arguments that are cut off or not an object, or without an id. Strict servers
 refuse a conversation that repeats such a call, each time it is sent. So calls are also written in a
@@ -101,18 +101,3 @@ def _function(sent: Any) -> Mapping[str, Any]:
 
 def _json_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-class Transcript:
-    """Headings, and what belongs to them indented, so that no answer can imitate a heading."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-
-    def note(self, heading: str, text: str) -> None:
-        """Add a part."""
-        self._parts.append(f"{heading}:")
-        self._parts.extend(f"  {line}" for line in text.splitlines() or ["(nothing)"])
-
-    def __str__(self) -> str:
-        return "\n".join(self._parts)

@@ -66,7 +66,7 @@ class LlmEndpoint:
         return self._connected().model
 
     @property
-    def tokens(self) -> int:
+    def llm_tokens(self) -> int:
         """Tokens of the prompts and answers so far."""
         return 0 if self._calls is None else self._calls.llm_tokens
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from capscope.adapters.llm import Calls, Completion, LlmClient, Message, Sampling
+from capscope.adapters.llm import Calls, Completion, LlmClient, Message, ModelAttempt, Sampling
 from capscope.errors import ProblemError
 from capscope.logic import Intent
-from capscope.problem import Allowance
 from capscope.seeds import child_seed
 from capscope_worlds.react.answer import (
     DONE,
@@ -137,7 +136,7 @@ class ReactAgent:
         return read(text, self.guide.actions, self.settings.max_plan)
 
 
-class ReactAttempt:
+class ReactAttempt(ModelAttempt):
     """One attempt at an intent."""
 
     def __init__(self, agent: ReactAgent, intent: Intent, seed: int) -> None:
@@ -145,27 +144,13 @@ class ReactAttempt:
         self._intent = intent
         self._seed = seed
         self._calls = Calls(agent.client, child_seed(seed, _CALLS))
+        super().__init__(self._calls)
         self._goal: str | None = None
         self._planned: deque[str] = deque()
         self._ends = False
         self._happened: list[tuple[str, bool]] = []
         self._last: tuple[str, str] | None = None
         """The last action, and the observation before it."""
-        self._parts: list[str] = []
-
-    @property
-    def llm_tokens(self) -> int:
-        """Tokens of the prompts and answers so far."""
-        return self._calls.llm_tokens
-
-    @property
-    def transcript(self) -> str:
-        """All messages in order, indented below their headings."""
-        return "\n".join(self._parts)
-
-    def spend_from(self, allowance: Allowance) -> None:
-        """Pay for every later call from an allowance."""
-        self._calls.spend_from(allowance)
 
     def act(self, observation: TextObservation) -> str | None:
         """Return the next action of the plan, asking for a new plan if needed; None to stop."""
@@ -219,11 +204,6 @@ class ReactAttempt:
         if not noted:
             self._note(role, content)
         return {"role": role, "content": content}
-
-    def _note(self, heading: str, text: str) -> None:
-        # Indented, so that no answer can imitate a heading.
-        self._parts.append(f"{heading}:")
-        self._parts.extend(f"  {line}" for line in text.splitlines() or ["(nothing)"])
 
 
 def _remark(answer: Completion) -> str:

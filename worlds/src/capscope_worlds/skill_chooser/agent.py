@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from capscope.adapters.llm import Calls, LlmClient, TokenScores
+from capscope.adapters.llm import Calls, LlmClient, ModelAttempt, TokenScores
 from capscope.errors import ProblemError
 from capscope.logic import Intent
-from capscope.problem import Abstraction, Allowance, Attempting
+from capscope.problem import Abstraction, Attempting
 from capscope.seeds import child_seed
 from capscope_worlds.skill_chooser.prompt import SkillPrompt
 
@@ -111,33 +111,20 @@ class SkillChooserAgent:
         return ChoosingAttempt(self, intent, seed)
 
 
-class ChoosingAttempt:
-    """One attempt at an intent."""
+class ChoosingAttempt(ModelAttempt):
+    """One attempt at an intent; it notes the goal, and for each choice the scores of all skills."""
 
     def __init__(self, agent: SkillChooserAgent, intent: Intent, seed: int) -> None:
         self._agent = agent
         self._seed = seed
         self._calls = Calls(agent.client, child_seed(seed, _CALLS))
+        super().__init__(self._calls)
         self._goal = agent.prompt.goal(intent)
         self._holds = intent.test(agent.abstraction.vocabulary)
         self._follower: Attempting | None = None
         self._steps_left = 0
         self._choices = 0
-        self._lines: list[str] = [f"goal: {self._goal}"]
-
-    @property
-    def llm_tokens(self) -> int:
-        """Tokens of the prompts and answers so far."""
-        return self._calls.llm_tokens
-
-    @property
-    def transcript(self) -> str:
-        """The goal, and for each choice the state and the scores of all skills."""
-        return "\n".join(self._lines)
-
-    def spend_from(self, allowance: Allowance) -> None:
-        """Pay for every later call from an allowance."""
-        self._calls.spend_from(allowance)
+        self._parts.append(f"goal: {self._goal}")
 
     def act(self, observation: Any) -> Any:
         """Return the next action of the chosen skill, choosing one if needed; None to stop."""
@@ -161,8 +148,8 @@ class ChoosingAttempt:
         answers = self._calls.scores(prompts, agent.settings.logprobs)
         scores = [yes_over_no(answer) for answer in answers]
         best = max(range(len(scores)), key=scores.__getitem__)
-        self._lines.append(f"state: {state}")
+        self._parts.append(f"state: {state}")
         for score, skill in sorted(zip(scores, agent.skills, strict=True), reverse=True):
-            self._lines.append(f"  {score:+.3f} {skill}")
-        self._lines.append(f"chosen: {agent.skills[best]}")
+            self._parts.append(f"  {score:+.3f} {skill}")
+        self._parts.append(f"chosen: {agent.skills[best]}")
         return agent.skills[best]
