@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capscope.logic import Intent, Vocabulary
+from capscope.logic import Intent, State, Vocabulary
 from capscope.model.behaviors import Behaviors, Form
 from capscope.model.lessons import FamilyLessons, Lessons, TermRows, named_terms
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
@@ -98,6 +98,7 @@ class Families:
         self._pursued = 0.0  # the share of all pairs in which the next step was taken
         self._features: dict[int, Bits] = {}
         self._unique: dict[tuple[Binding, int, Pattern], str | None] = {}
+        self._related: dict[tuple[Binding, Pattern], list[tuple[State, str]]] = {}
 
     @property
     def all(self) -> Iterable[CapabilityFamily]:
@@ -193,20 +194,21 @@ class Families:
 
     def _find_the(self, roles: Binding, row: int, pattern: Pattern) -> str | None:
         state = self._matrix.states[row]
-        name, arguments = pattern
-        found = None
-        for atom in self._vocabulary.groundings(name):
-            if state & self._vocabulary.bit[atom]:
-                further = [o for o, v in zip(atom.arguments, arguments, strict=True) if v == SAME]
-                fits = all(
-                    v == SAME or roles[v] == o
-                    for o, v in zip(atom.arguments, arguments, strict=True)
-                )
-                if fits and further[0] not in roles:
-                    if found is not None:
-                        return None
-                    found = further[0]
-        return found
+        found = [further for bit, further in self._further(roles, pattern) if state & bit]
+        return found[0] if len(found) == 1 else None
+
+    def _further(self, roles: Binding, pattern: Pattern) -> list[tuple[State, str]]:
+        """Return the bits of the atoms of a relation to the roles, each with its further object."""
+        key = roles, pattern
+        if key not in self._related:
+            name, arguments = pattern
+            self._related[key] = related = []
+            for atom in self._vocabulary.groundings(name):
+                places = list(zip(atom.arguments, arguments, strict=True))
+                further = next(o for o, v in places if v == SAME)
+                if further not in roles and all(v == SAME or roles[v] == o for o, v in places):
+                    related.append((self._vocabulary.bit[atom], further))
+        return self._related[key]
 
     def resolved(self, outcome: LiftedOutcome, capability: int, row: int) -> int:
         """Return the outcome type that a description means in a state; -1 if none."""

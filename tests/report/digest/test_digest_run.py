@@ -222,7 +222,7 @@ def test_a_run_with_huge_transcripts_and_many_rules_stays_small(tmp_path):
             execution((s * 7919 + c) % 2**40, c, (s * c * 104_729 + 1) % 2**40, transcript=said)
             for c in range(80)
         ])
-        for s in range(12)
+        for s in range(6)
     ]  # fmt: skip
     path = small_run(tmp_path / "run", [draws], intents=intents, vocabulary=words)
     noise = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
