@@ -12,9 +12,12 @@ import pytest
 import capscope
 from capscope import Budget, assess, load
 from capscope.errors import CapscopeError, ProblemError
+from capscope.logic import Intent, Literal
 from capscope.problems import load_problem
 from capscope.repro import RequestPath, assert_achieved, assert_not_caused
+from capscope.repro.check import PositionTrials
 from capscope.repro.make import make_repro
+from capscope.repro.symptom import _replayed
 from capscope.repro.text import WrittenTest, file_text, name_for
 
 AGENT = '''
@@ -258,6 +261,37 @@ def test_a_position_may_be_requests_that_lead_there(buggy):
     with pytest.raises(ProblemError, match="did not lead to deleted"):
         elsewhere = RequestPath(["deleted(m3)"], ["deleted(m5)"])
         assert_achieved(buggy, "archived(m0)", start=elsewhere, at_least=0.9, rather_than=0.5)
+
+
+def test_in_a_world_that_cannot_be_changed_a_test_begins_with_requests(tmp_path):
+    pytest.importorskip("plado", reason="needs the extra pddl")
+    run = assess("tireworld", strategy="exhaustive", budget=Budget(executions=150))
+    problem = run.load_problem()
+    finding = next(one for one in run.findings() if one.change and one.path)
+    one = make_repro(run, problem, finding, tmp_path, 200)
+    assert one.fails
+    assert not one.shrunk
+    tree = ast.parse(Path(one.file).read_text(encoding="utf-8"))
+    asked = next(node for node in ast.walk(tree) if getattr(node, "keywords", None))
+    start = next(n for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "START")
+    requests, holds = (ast.literal_eval(argument) for argument in start.value.args[:2])
+    assert requests
+    assert all(text in map(str, run.capabilities) for text in requests)
+    reached = PositionTrials(problem, Intent.parse(one.request), RequestPath(requests, holds))
+    assert problem.vocabulary.test([Literal.parse(text) for text in holds])(reached.state)
+    assert asked.func.id == "assert_not_caused"
+
+
+def test_a_state_in_the_middle_of_a_draw_is_reached_by_its_actions(buggy):
+    run = assess(buggy, strategy="random", budget=Budget(executions=60))
+    problem, table = buggy, run.executions
+    later = [row for row in range(len(table)) if table.number[row] > 0 and table.moved[row]]
+    assert later
+    for row in later[:20]:
+        state = table.states[table.before[row]]
+        snapshot = _replayed(run, problem, state, row)
+        assert snapshot is not None
+        assert problem.abstraction(problem.simulator.restore(snapshot, 0)) == state
 
 
 @pytest.mark.parametrize(

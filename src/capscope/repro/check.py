@@ -97,7 +97,7 @@ class PositionTrials:
             seed: Seeds all executions.
         """
         self.seed = seed
-        self.snapshot = start if isinstance(start, bytes) else _reached(problem, start, seed)
+        self.snapshot = start if isinstance(start, bytes) else reached(problem, start, seed)
         observation = problem.simulator.restore(self.snapshot, seed)
         where_defined = getattr(problem.abstraction, "where_defined", None)
         if where_defined is not None:
@@ -117,17 +117,19 @@ class PositionTrials:
         return TriedRequest(self.request, attempt, self.problem.vocabulary)
 
 
-def _reached(problem: Problem, path: RequestPath, seed: int) -> Snapshot:
+def reached(problem: Problem, path: RequestPath, seed: int = 0) -> Snapshot:
     """Follow a path until it leads where it should; return the position."""
+    simulator = problem.simulator
     holds = problem.vocabulary.test([Literal.parse(text) for text in path.holds])
     for again in range(_MOST_PATHS):
-        observation = problem.simulator.reset(path.reset)
+        simulator.reset(path.reset)
+        observation = simulator.restore(simulator.snapshot(), child_seed(seed, again))
         position = Position(observation, observed_state(problem, observation))
         for number, request in enumerate(path.requests):
             place = child_seed(seed, again, number)
             _, position = pursue(problem, Intent.parse(request), position, place)
         if holds(position.state):
-            return problem.simulator.snapshot()
+            return simulator.snapshot()
     asked = " then ".join(path.requests) or "a reset"
     raise ProblemError(
         f"{asked} did not lead to {joined(path.holds)} in {_MOST_PATHS} trials; the position of "

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, ProblemError
 from capscope.insight.findings import Finding
 from capscope.journal.run_directory import write_atomically
 from capscope.logic import Effect
@@ -23,6 +24,7 @@ from capscope.repro.check import (
     Start,
     assert_achieved,
     assert_not_caused,
+    reached,
 )
 from capscope.repro.json_state import read_tree, written_tree
 from capscope.repro.shrink import Experiment, Measured, repetitions, shrunk
@@ -114,6 +116,7 @@ def make_repro(
     function = "assert_achieved" if candidate.symptom.unwanted is None else "assert_not_caused"
     request = str(candidate.symptom.intent)
     text = WrittenTest(file.stem, says, run.identity.source, start, function, request, given)
+    fails = _fails(problem, request, start, given)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(file, file_text(text, folder.resolve()))
     times = _times(given)
@@ -126,7 +129,7 @@ def make_repro(
         smaller != snapshot,
         times,
         _power(measured, given),
-        _fails(problem, request, start, given),
+        fails,
         experiment.made,
         time.perf_counter() - begun,
     )
@@ -137,7 +140,7 @@ def _shown(
 ) -> tuple[SeenSymptom, Snapshot, Experiment]:
     """Return a position in which a finding shows, and the experiment so far."""
     made = 0
-    for candidate in candidates(run, finding):
+    for candidate in candidates(run, problem, finding):
         experiment = Experiment(problem, candidate.symptom, most, _SEED)
         experiment.made = made
         for snapshot in candidate.positions:
@@ -174,20 +177,29 @@ def _start(
     readable = read_tree(snapshot) is not None and len(snapshot) <= _LONGEST
     if changed or (readable and isinstance(read_tree(snapshot), dict)):
         return snapshot
-    path = candidate.path
-    if path is not None and all(step.probability == 1 for step in path):
-        begin = path[0].state if path else candidate.state
-        for seed in range(_MOST_RESETS):
-            if problem.abstraction(problem.simulator.reset(seed)) == begin:
-                holds = Effect.between(begin, candidate.state).literals(problem.vocabulary)
-                asked = [str(step.intent) for step in path]
-                return RequestPath(asked, list(map(str, holds)), seed)
+    for path in _paths(problem, candidate):
+        with suppress(ProblemError):
+            reached(problem, path)
+            return path
     if len(snapshot) <= _MOST_BYTES:
         return snapshot
     raise CapscopeError(
         f"its position takes {len(snapshot):,} bytes, and no requests are known that always lead "
         "there"
     )
+
+
+def _paths(problem: Problem, candidate: SeenSymptom) -> Iterator[RequestPath]:
+    """Yield the requests that lead to a state from a reset, if a reset begins there."""
+    path = candidate.path
+    if path is None:
+        return
+    begin = path[0].state if path else candidate.state
+    holds = Effect.between(begin, candidate.state).literals(problem.vocabulary)
+    for seed in range(_MOST_RESETS):
+        if problem.abstraction(problem.simulator.reset(seed)) == begin:
+            yield RequestPath([str(one.intent) for one in path], list(map(str, holds)), seed)
+            return
 
 
 def _assertion(

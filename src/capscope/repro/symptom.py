@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +16,17 @@ from capscope.journal.draws import ENDINGS
 from capscope.logic import Effect, Intent, Literal, State
 from capscope.logic.footprint import Footprint, RequestForm
 from capscope.model.transitions import KnownPath
-from capscope.problem import Ending, Snapshot
+from capscope.problem import Ending, InvalidAction, Problem, Snapshot
+from capscope.problem.actions import UnknownAction, read_action
+from capscope.problem.attempt import observed_state
 from capscope.repro.check import TriedRequest
 from capscope.run import Run
 
 _MOST_CANDIDATES = 4
 _MOST_POSITIONS = 2
 """Positions tried of one state."""
+_MOST_SEEDS = 5
+"""Of the actions that lead to a position, in a world with chance."""
 _NO_EVENT = {
     Kind.DRIFT: "it is about when an execution was made, which no position repeats",
     Kind.PREFERS: "it is about which of several right things the agent does",
@@ -65,11 +70,12 @@ class SeenSymptom:
     path: KnownPath | None
 
 
-def candidates(run: Run, finding: Finding) -> Iterator[SeenSymptom]:
+def candidates(run: Run, problem: Problem, finding: Finding) -> Iterator[SeenSymptom]:
     """Yield states that showed a finding, those with the fewest atoms first.
 
     Args:
         run: The run.
+        problem: Its problem.
         finding: One of its findings.
 
     Yields:
@@ -93,7 +99,9 @@ def candidates(run: Run, finding: Finding) -> Iterator[SeenSymptom]:
             rare = rate < usual / 2
             found.append(((rare, few, length, -rate, row), symptom, state, path))
     for order, symptom, state, path in sorted(found, key=lambda one: one[0])[:_MOST_CANDIDATES]:
-        yield SeenSymptom(symptom, state, -order[3], _positions(run, state, order[4]), path)
+        yield SeenSymptom(
+            symptom, state, -order[3], _positions(run, problem, state, order[4]), path
+        )
 
 
 def _symptom(context: FindingContext, finding: Finding, intent: Intent) -> Symptom:
@@ -125,7 +133,7 @@ def _seen(
         failed = not holds(after) and ENDINGS[table.ending[row]] is not Ending.CHANGED
         if symptom.shown_by(Effect.between(before, after), failed=failed):
             own[0] += 1
-            if own[2] < 0 or (table.at_start[row] and not table.at_start[own[2]]):
+            if own[2] < 0 or table.number[row] < table.number[own[2]]:
                 own[2] = row
     return {
         state: (hits, draws, row)
@@ -134,11 +142,27 @@ def _seen(
     }
 
 
-def _positions(run: Run, state: State, row: int) -> list[Snapshot]:
-    """Return positions of a state, first the one from which an execution started."""
-    table = run.executions
+def _positions(run: Run, problem: Problem, state: State, row: int) -> list[Snapshot]:
+    """Return positions of a state, first the one in which an execution began."""
+    begun = _replayed(run, problem, state, row)
     with run.open_journal() as journal:
         kept = [one.snapshot for one in journal.positions(state)]
-        begun = journal.start_of(int(table.query[row]), int(table.draw[row]))
-    own = [begun.snapshot] if begun is not None and table.at_start[row] else []
-    return list(dict.fromkeys([*own, *kept]))[:_MOST_POSITIONS]
+    return list(dict.fromkeys([*([] if begun is None else [begun]), *kept]))[:_MOST_POSITIONS]
+
+
+def _replayed(run: Run, problem: Problem, state: State, row: int) -> Snapshot | None:
+    """Repeat the actions of a draw before an execution; None if that leads elsewhere."""
+    table, simulator = run.executions, problem.simulator
+    place = int(table.query[row]), int(table.draw[row])
+    with run.open_journal() as journal:
+        begun, earlier = journal.start_of(*place), journal.actions(*place)[: table.number[row]]
+    if begun is None or None in earlier:
+        return None
+    for seed in range(_MOST_SEEDS):
+        observation = simulator.restore(begun.snapshot, seed)
+        with suppress(InvalidAction, UnknownAction):
+            for written in (one for actions in earlier for one in actions or ()):
+                observation = simulator.step(read_action(written, simulator.actions))
+            if observed_state(problem, observation) == state:
+                return simulator.snapshot()
+    return None
