@@ -1,4 +1,4 @@
-"""Rules for the tests themselves: none waits for another process without a limit."""
+"""Rules for the tests themselves: limits for other processes, and distinct file names."""
 
 import ast
 from pathlib import Path
@@ -32,3 +32,13 @@ def test_the_check_sees_calls_without_a_limit():
     assert list(calls_without_a_limit("subprocess.run(x, timeout=3)\nstarted(x)")) == []
     for call in ("subprocess.run(x)", "subprocess.Popen(x, timeout=3)", "child.communicate()"):
         assert list(calls_without_a_limit(call)) == [1]
+
+
+def test_each_test_file_has_a_name_of_its_own():
+    # pytest imports each by its bare name, and refuses the second.
+    every = [
+        path.name
+        for one in ("tests", "worlds", "viewer")
+        for path in (ROOT / one).rglob("test_*.py")
+    ]
+    assert sorted(every) == sorted(set(every))
