@@ -204,6 +204,15 @@ def test_the_command_writes_a_test_for_each_finding_to_watch_out_for(capscope, h
     assert total > 0
 
 
+def test_a_test_names_the_problem_that_the_command_was_given(capscope, home, tmp_path):
+    moved = tmp_path / "elsewhere.py"
+    moved.write_bytes((home / "buggy.py").read_bytes())
+    given = ["repro", str(home / "run"), "--output", str(tmp_path), "--problem", f"{moved}:problem"]
+    done = capscope(*given, "--trust")
+    (test,) = tmp_path.glob("test_*.py")
+    assert '"elsewhere.py:problem"' in test.read_text(encoding="utf-8"), done.err
+
+
 def test_the_command_says_which_findings_there_are(capscope, home):
     done = capscope("repro", str(home / "run"), "99", "--trust")
     assert done.code == 2

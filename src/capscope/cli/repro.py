@@ -1,6 +1,7 @@
 """`capscope repro DIR [FINDING]`: a test for each finding, which needs no run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from capscope.errors import CapscopeError
 from capscope.insight.findings import Finding
 from capscope.logic import to_json
 from capscope.phases import begin_phase
-from capscope.problem import Problem
+from capscope.problems import canonical_source
 from capscope.repro.make import Repro, make_repro
 from capscope.run import Run, load
 from capscope.wording import counted, share, wrapped
@@ -56,8 +57,13 @@ def write_tests(
     with phases("repro"):
         loaded = load(run)
         chosen = _chosen(loaded, finding, every)
-        agent = loaded.load_problem(problem, trust=trust)
-        made, skipped = _made(loaded, agent, chosen, Path(output), max_executions, every)
+        source = None if problem is None else canonical_source([problem])
+        agent = loaded.load_problem(source, trust=trust)
+        write = partial(
+            make_repro, loaded, agent, folder=Path(output), most_executions=max_executions,
+            source=source,
+        )  # fmt: skip
+        made, skipped = _made(write, chosen, every)
     print_answer(
         json,
         lambda: {
@@ -83,14 +89,14 @@ def _chosen(run: Run, number: int | None, every: bool) -> list[Finding]:
 
 
 def _made(
-    run: Run, problem: Problem, chosen: Sequence[Finding], folder: Path, most: int, every: bool
+    write: Callable[[Finding], Repro], chosen: Sequence[Finding], every: bool
 ) -> tuple[list[Repro], list[Skipped]]:
     made: list[Repro] = []
     skipped: list[Skipped] = []
     for number, finding in enumerate(chosen, 1):
         begin_phase(f"finding {number} of {len(chosen)}")
         try:
-            made.append(make_repro(run, problem, finding, folder, most))
+            made.append(write(finding))
         except CapscopeError as error:
             if not every:
                 raise

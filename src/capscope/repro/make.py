@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,12 @@ class Repro:
 
 
 def make_repro(
-    run: Run, problem: Problem, finding: Finding, folder: Path, most_executions: int
+    run: Run,
+    problem: Problem,
+    finding: Finding,
+    folder: Path,
+    most_executions: int,
+    source: str | None = None,
 ) -> Repro:
     """Write a test that fails because of a finding, and not without it.
 
@@ -85,6 +90,7 @@ def make_repro(
         finding: One of its findings.
         folder: Where to write the test.
         most_executions: To spend on choosing the position and shrinking it.
+        source: What the test loads the problem from; as in the run unless given.
 
     Returns:
         The test, and what it took.
@@ -98,28 +104,23 @@ def make_repro(
         raise CapscopeError(f"{file} exists; remove it, or choose another --output")
     candidate, snapshot, experiment = _shown(run, problem, finding, most_executions)
     known = list(_sparing(run, candidate))
-    problem.simulator.reset(run.identity.seed)
-    reset = problem.simulator.snapshot()
-    smaller = shrunk(experiment, snapshot, reset, known)
-    measured = experiment.measured(smaller)
-    if smaller != snapshot and not measured.hits:
-        smaller, measured = snapshot, experiment.measured(snapshot)
+    smaller, measured = _smaller(experiment, snapshot, run.identity.seed, known)
     start = _start(run, problem, candidate, smaller, smaller != snapshot)
     possible = experiment.spared(smaller, known)
     given = _assertion(experiment, candidate, smaller, measured, possible)
     objects = _objects(problem, candidate, smaller, given)
+    left = f"{len(objects)} of {counted(len(problem.vocabulary.objects), 'object')}"
+    shrunk_to = [f"The position was shrunk as long as that went on: {left}."]
     says = [finding.sentence, *_says(measured, given, possible)]
-    if smaller != snapshot:
-        every = counted(len(problem.vocabulary.objects), "object")
-        says.append(f"The position was shrunk as long as that went on: {len(objects)} of {every}.")
-    says.append("Written by capscope repro.")
+    says += [*(shrunk_to if smaller != snapshot else []), "Written by capscope repro."]
     function = "assert_achieved" if candidate.symptom.unwanted is None else "assert_not_caused"
     request = str(candidate.symptom.intent)
-    text = WrittenTest(file.stem, says, run.identity.source, start, function, request, given)
+    text = WrittenTest(
+        file.stem, says, source or run.identity.source, start, function, request, given
+    )
     fails = _fails(problem, request, start, given)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(file, file_text(text, folder.resolve()))
-    times = _times(given)
     return Repro(
         str(file),
         request,
@@ -127,12 +128,28 @@ def make_repro(
         len(objects),
         len(problem.vocabulary.objects),
         smaller != snapshot,
-        times,
+        _times(given),
         _power(measured, given),
         fails,
         experiment.made,
         time.perf_counter() - begun,
     )
+
+
+def _smaller(
+    experiment: Experiment,
+    snapshot: Snapshot,
+    seed: int,
+    known: Sequence[Sequence[WrittenAction]],
+) -> tuple[Snapshot, Measured]:
+    """Shrink a position, and measure how often the symptom happens then."""
+    simulator = experiment.problem.simulator
+    simulator.reset(seed)
+    smaller = shrunk(experiment, snapshot, simulator.snapshot(), known)
+    measured = experiment.measured(smaller)
+    if smaller != snapshot and not measured.hits:
+        return snapshot, experiment.measured(snapshot)
+    return smaller, measured
 
 
 def _shown(
