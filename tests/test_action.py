@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from capscope import Budget, assess
+from support.processes import SECONDS
 from support.shown_sessions import PAGES, ROOT, blocks
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -52,7 +53,12 @@ def step(tmp_path):
         assert variables.keys() - {"EARLIER", "GITHUB_ACTION_PATH"} <= declared.keys()
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[name]["run"]]
         return subprocess.run(
-            command, env={**given, **variables}, capture_output=True, text=True, check=False
+            command,
+            env={**given, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
         )
 
     called.folder = tmp_path
@@ -178,7 +184,7 @@ def test_the_job_of_the_other_host_runs_as_it_is_shown(step, run, tmp_path):
     for line in own:
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", line], cwd=tmp_path, env={**os.environ, **known},
-            capture_output=True, text=True, check=False,
+            capture_output=True, text=True, check=False, timeout=SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
     posted = (tmp_path / "curled").read_text(encoding="utf-8").splitlines()

@@ -19,6 +19,7 @@ from capscope.repro.check import PositionTrials
 from capscope.repro.make import make_repro
 from capscope.repro.symptom import _replayed
 from capscope.repro.text import WrittenTest, file_text, name_for
+from support.processes import SECONDS
 
 AGENT = '''
 from dataclasses import dataclass, field
@@ -116,7 +117,9 @@ def in_a_fresh_folder(test, folder, *, buggy):
     text = re.sub(r'"[./\w-]*buggy\.py:problem"', '"../buggy.py:problem"', text)
     (folder / "tests" / Path(test).name).write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
 
 
 def start_of(test):
@@ -178,7 +181,13 @@ def test_a_test_is_formatted_linted_and_typed(home, tmp_path):
     ):
         env = {"MYPYPATH": str(Path(capscope.__file__).parents[1]), "PATH": ""}
         done = subprocess.run(
-            [*map(str, command)], capture_output=True, text=True, check=False, env=env, cwd=tmp_path
+            [*map(str, command)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=env,
+            cwd=tmp_path,
+            timeout=SECONDS,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
