@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from capscope import Predicate, Vocabulary
-from capscope.insight.conditions import LiftedFeatures, TermScope, find_condition
+from capscope.insight.conditions import (
+    LiftedFeatures,
+    TermScope,
+    find_condition,
+    striking_condition,
+)
+from capscope.logic import Atom
 from capscope_experiments.benchmarks.conditions import (
     NONE,
     PLANTED,
@@ -55,6 +61,36 @@ def test_what_always_happens_has_no_condition_and_what_never_does_none_at_all():
     always = find_condition(features, hits)
     assert always.when == () and always.counts == (16, 16)
     assert find_condition(features, ~hits) is None
+
+
+def test_what_held_whenever_it_happened_is_striking_until_it_happens_without():
+    def starred(state, mail):
+        return bool(state & WORDS.bit_of(Atom("starred", (mail,))))
+
+    states, mails, _ = executions(lambda state, mail: 1.0, 60, 3)
+    features = LiftedFeatures.of(WORDS, states, mails)
+    inside = np.array([starred(s, m) for s, (m,) in zip(states, mails, strict=True)])
+    hits = inside & (np.arange(60) % 2 > 0)
+    (literal,) = striking_condition(features, hits)
+    assert str(literal) == "starred(x)"
+    hits[np.flatnonzero(~inside)[0]] = True
+    assert "starred(x)" not in map(str, striking_condition(features, hits))
+    assert striking_condition(features, np.zeros(60, dtype=bool)) == ()
+    assert striking_condition(features, np.ones(60, dtype=bool)) == ()
+
+
+def test_the_rows_of_several_forms_have_the_states_that_they_share():
+    states, mails, _ = executions(lambda state, mail: 0.5, 40, 5)
+    numbers = np.array([sorted(set(states)).index(state) for state in states])
+    whole = LiftedFeatures.of(WORDS, states, mails, numbers)
+    parts = [
+        LiftedFeatures.of(WORDS, states[own], mails[own], numbers[own])
+        for own in (slice(20), slice(20, None))
+    ]
+    together = LiftedFeatures.joined(parts)
+    assert together.states.tolist() == numbers.tolist()
+    shared = [whole.literals.index(literal) for literal in together.literals]
+    assert (together.values == whole.values[:, shared]).all()
 
 
 CRATES = Vocabulary(

@@ -79,17 +79,18 @@ def naive_evidence(hits, draws, units, inside):
         )
         for side in sides
     ]
-    equal = [mixture(*own) for own in counts]
-    always, never = counts[0][1] == 0, counts[1][0] == 0
-    sizes = len(conjunctions._SIZES)
-    terms = [math.log(0.75 * 0.4) + sum(equal)]
-    terms += [math.log(0.75 * 0.2) + equal[0]] if never else []
-    terms += [math.log(0.75 * 0.2) + equal[1]] if always else []
-    terms += [math.log(0.75 * 0.2)] if always and never else []
-    for one in units:
-        both = zip(*(scores(side, one) for side in sides), strict=True)
-        terms += [math.log(0.25 / len(units) / sizes) + mean(a) + mean(b) for a, b in both]
-    return mean(terms) + math.log(len(terms)) - null
+    sizes, total = len(conjunctions._SIZES), 0.0
+    for side, (hit, missed), certain in zip(
+        sides, counts, (counts[0][1] == 0, counts[1][0] == 0), strict=True
+    ):
+        terms = [math.log(0.5) + mixture(hit, missed)] + ([math.log(0.25)] if certain else [])
+        terms += [
+            math.log(0.25 / len(units) / sizes) + mean(own)
+            for one in units
+            for own in scores(side, one)
+        ]
+        total += mean(terms) + math.log(len(terms))
+    return total - null
 
 
 @pytest.mark.parametrize("seed", range(4))

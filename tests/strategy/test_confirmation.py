@@ -119,6 +119,18 @@ def test_what_is_expected_is_no_hypothesis(expected):
     assert watched.questions(0, random_states(9)) == []
 
 
+@pytest.mark.parametrize("achieved", [True, False])
+def test_the_request_of_another_object_is_a_hypothesis_unless_it_may_be_a_step(achieved):
+    graph, bare = StateGraph(VOCABULARY, INTENTS), state()
+    kept = [state(f"kept({name})") for name in NAMES]
+    answers = {(bare, 0, kept[1]): 2, (kept[1], 0, kept[0]): 1}  # the second one undoes the first
+    graph.update(Counter(answers | ({(bare, 0, kept[0]): 1} if achieved else {})))
+    hypotheses = Hypotheses(graph)
+    hypotheses.observe([(bare, 0), (kept[1], 0)])
+    events = [str(one.event) for own in hypotheses.by_urgency() for one in own]
+    assert ("kept(another mail)" in events) is achieved
+
+
 def test_a_request_that_held_already_shows_nothing():
     watched = Watched(lambda start, name: "bob")
     watched.answer(state("kept(ann)"), 0)

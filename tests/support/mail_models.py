@@ -11,9 +11,9 @@ from support.tool_models import scripted
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mail_tools.py"
 
 
-def mail_example():
-    """Return the problem of the example."""
-    spec = importlib.util.spec_from_file_location("mail_tools", EXAMPLE)
+def mail_example(name="mail_tools"):
+    """Return the problem of an example, or what makes it."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLE.with_name(f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.problem

@@ -89,6 +89,25 @@ def naive_changes(run, *, with_groups=True):
     return found
 
 
+def occurrences(run, finding, changes):
+    """Return the executions in which the changes of a finding could happen, and those that made it.
+
+    The condition does not count.
+    """
+    every, words = list(rows(run)), run.graph.vocabulary
+    parts = [changes[finding.request, form] for form in finding.change.split(" and ")]
+    could = set(parts[0]).intersection(*parts)
+    made = {n for n in could if all(part[n] for part in parts)}
+    held = {n for n in could if every[n][1].holds(every[n][0], words)}
+    return could - (set() if made & held else held), made
+
+
+def holding(run, numbers, literals):
+    """Return the executions before which the literals of a condition held, read from their text."""
+    every, words = list(rows(run)), run.graph.vocabulary
+    return {n for n in numbers if all(_holds(str(x), *every[n][:2], words) for x in literals)}
+
+
 def _wrong(run, finding, changes):
     """Yield what is false about a finding of changes, from the rows alone."""
     every, words = list(rows(run)), run.graph.vocabulary
@@ -96,11 +115,11 @@ def _wrong(run, finding, changes):
     if None in parts:
         yield "nothing of the kind happened"
         return
-    could = set(parts[0]).intersection(*parts)
-    made = {n for n in could if all(part[n] for part in parts)}
-    held = {n for n in could if every[n][1].holds(every[n][0], words)}
-    could -= set() if made & held else held
-    inside = {n for n in could if all(_holds(str(x), *every[n][:2], words) for x in finding.when)}
+    could, made = occurrences(run, finding, changes)
+    inside = holding(run, could, finding.when)
+    perhaps = holding(run, inside, finding.perhaps)
+    if not made & inside <= perhaps or (finding.perhaps and perhaps == inside):
+        yield f"not only when {finding.perhaps}"
     if (len(made & inside), len(inside)) != (finding.count, finding.possible):
         yield f"counted {len(made & inside)} of {len(inside)}"
     achieved = sum(every[n][1].holds(every[n][2], words) for n in made & inside)

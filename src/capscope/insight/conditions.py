@@ -25,7 +25,7 @@ from capscope.model.lifted_rules import LiftedLiteral
 from capscope.model.state_graph import StateMatrix
 from capscope.model.terms import SAME, Binding, Term, TermSpace
 from capscope.stats.arrays import Integers, Mask
-from capscope.stats.conjunctions import Rows, Units, best_conjunction
+from capscope.stats.conjunctions import Rows, Units, best_conjunction, striking_literals
 from capscope.stats.error_budget import ERROR_RATE, Share
 
 _EQUAL = "="
@@ -72,7 +72,11 @@ class LiftedFeatures:
 
     @classmethod
     def of(
-        cls, vocabulary: Vocabulary, states: Sequence[State], bindings: Sequence[Binding]
+        cls,
+        vocabulary: Vocabulary,
+        states: Sequence[State],
+        bindings: Sequence[Binding],
+        numbers: Integers | None = None,
     ) -> LiftedFeatures:
         """Look up all literals over the variables of a form of request.
 
@@ -80,14 +84,15 @@ class LiftedFeatures:
             vocabulary: The vocabulary of the states.
             states: The state before each execution.
             bindings: The objects that the variables stand for in each, of the same types.
+            numbers: The numbers of the states, to join several forms; their own unless given.
 
         Returns:
             The features, with a row for each execution.
         """
         matrix = StateMatrix(len(vocabulary.atoms))
         rows = np.array([matrix.add(state) for state in states], dtype=np.int64)
-        numbers = {name: i for i, name in enumerate(vocabulary.objects)}
-        objects = np.array([[numbers[o] for o in b] for b in bindings], dtype=np.int64)
+        place = {name: i for i, name in enumerate(vocabulary.objects)}
+        objects = np.array([[place[o] for o in b] for b in bindings], dtype=np.int64)
         variables = tuple(islice(variable_names(vocabulary), len(bindings[0])))
         parts = [
             *_terms(vocabulary, matrix, rows, bindings, variables),
@@ -100,27 +105,26 @@ class LiftedFeatures:
             tuple(literal for _, literal, _ in parts),
             tuple(scope for scope, *_ in parts),
             np.array([values for *_, values in parts], dtype=bool).reshape(-1, len(rows)).T,
-            rows,
+            rows if numbers is None else numbers,
             objects.reshape(len(rows), -1),
         )
 
     @classmethod
     def joined(cls, parts: Sequence[LiftedFeatures]) -> LiftedFeatures:
-        """Put executions of several forms together, with the literals that all of them have."""
+        """Put executions of several forms together, with the literals that all of them have.
+
+        No two forms may be open in one state for the same objects, as `p(x)` and `not p(x)`.
+        """
         shared = set(parts[0].literals).intersection(*(part.literals for part in parts[1:]))
         kept = [i for i, one in enumerate(parts[0].literals) if one in shared]
         literals = tuple(parts[0].literals[i] for i in kept)
         columns = [[part.literals.index(one) for one in literals] for part in parts]
-        states, begin = [], 0
-        for part in parts:
-            states.append(part.states + begin)
-            begin += int(part.states.max(initial=-1)) + 1
         return cls(
             parts[0].variables,
             literals,
             tuple(parts[0].scopes[i] for i in kept),
             np.concatenate([p.values[:, own] for p, own in zip(parts, columns, strict=True)]),
-            np.concatenate(states),
+            np.concatenate([part.states for part in parts]),
             np.concatenate([part.objects for part in parts]),
         )
 
@@ -274,6 +278,30 @@ def find_condition(
     counts, others = ((int(hits[side].sum()), int(draws[side].sum())) for side in (inside, ~inside))
     equivalents = tuple(_equivalents(features, when, inside))
     return FoundCondition(tuple(when), inside, counts, others, found.evidence, equivalents)
+
+
+def striking_condition(features: LiftedFeatures, hits: Mask) -> tuple[LiftedLiteral, ...]:
+    """Return the literal that held whenever an event happened, if chance alone would not do that.
+
+    That states differ without a reason would explain it as well, so it is no condition yet.
+
+    Args:
+        features: What held before each execution.
+        hits: Whether the event happened in each.
+
+    Returns:
+        The literal; none if there is no such literal.
+    """
+    members = _distinct(features) if hits.any() else []
+    if not members:
+        return ()
+    rows, _ = _rows(features, hits, np.ones(len(hits), dtype=np.int64), members)
+    for column, sign in striking_literals(rows, ERROR_RATE):
+        told = _told(features, members[column], sign)
+        # That one object differs from all others is too easily found.
+        if told.positive or told.atoms[0][0] != _EQUAL:
+            return (told,)
+    return ()
 
 
 def sure_conditions(

@@ -385,12 +385,20 @@ class Phrasing:
         """Return the phrasing of a vocabulary."""
         return cls({p.name: (p.phrase, p.negated) for p in vocabulary.predicates})
 
-    def literal(self, text: str) -> str:
-        """Say a literal in words, or several joined by `and` and `or`; unchanged without phrase."""
-        parts = _JOINED.split(text)
-        return "".join(self._said(part) or part for part in parts)
+    def literal(self, text: str, names: Mapping[str, str] | None = None) -> str:
+        """Say a literal in words, or several joined by `and` and `or`; unchanged without phrase.
 
-    def sentence(self, text: str) -> str:
+        Args:
+            text: The literals.
+            names: What some arguments are called.
+
+        Returns:
+            The text.
+        """
+        parts = _JOINED.split(text)
+        return "".join(self._said(part, names) or part for part in parts)
+
+    def sentence(self, text: str, names: Mapping[str, str] | None = None) -> str:
         """Say the literals within a sentence in words, each in quotation marks.
 
         >>> Phrasing({"on": ("{0} is on {1}", "")}).sentence("Asked for not on(a,b), it slips.")
@@ -398,18 +406,19 @@ class Phrasing:
         """
         if not self.phrases:
             return text
-        return self._mentioned.sub(lambda found: f"“{self._said(found[0])}”", text)
+        return self._mentioned.sub(lambda found: f"“{self._said(found[0], names)}”", text)
 
     @cached_property
     def _mentioned(self) -> re.Pattern[str]:
         names = "|".join(sorted(map(re.escape, self.phrases), key=len, reverse=True))
         return re.compile(rf"(?<![^\s(,])(?:not )?(?:{names})\([^()*]*\)")
 
-    def _said(self, text: str) -> str | None:
+    def _said(self, text: str, names: Mapping[str, str] | None) -> str | None:
         match = _LITERAL.match(text)
         if match is None or match[2] not in self.phrases:
             return None
-        arguments = [part.strip() for part in match[3].split(",")]
+        shown = (part.strip() for part in match[3].split(","))
+        arguments = [(names or {}).get(part, part) for part in shown]
         phrase = self.phrases[match[2]][match[1] is not None]
         try:
             return _PLACE.sub(lambda place: arguments[int(place[1])], phrase)

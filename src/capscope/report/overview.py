@@ -11,6 +11,7 @@ from capscope.insight.findings.context import FindingContext
 from capscope.insight.findings.requests import requests
 from capscope.insight.first_screen import run_screen_lines
 from capscope.insight.first_screen.screen import extent_of, nothing_of
+from capscope.insight.first_screen.watch_out import sentence_in_words
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.notes import claim_lines, coverage_text, run_notes, verdict_document
 from capscope.insight.rule_wording import model_lines as rules_lines
@@ -90,7 +91,7 @@ def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None
         return
     yield "findings, the most important first:"
     for change in changes[:limit]:
-        yield from wrapped(change.sentence, "  ", "      ")
+        yield from wrapped(sentence_in_words(change, run.graph.vocabulary), "  ", "      ")
     yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --findings", gap=False)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
+from capscope.insight.first_screen.watch_out import sentence_in_words
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.rule_wording import instance_lines
 from capscope.insight.tried_rules import TriedRule, tried_rules
@@ -187,7 +188,7 @@ def success_text(success: Rate) -> str:
 def finding_lines(run: Run, finding: Finding) -> Iterator[str]:
     """Describe a finding with its example, its actions, and the path there."""
     yield str(finding.kind)
-    yield from wrapped(finding.sentence, "  ", "  ")
+    yield from wrapped(sentence_in_words(finding, run.graph.vocabulary), "  ", "  ")
     for detail in finding_details(run, finding):
         yield from wrapped(detail, "    ", "    ")
 

@@ -14,6 +14,7 @@ show more than that, and few literals, it is enough that each state inside is ab
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,10 +29,8 @@ from capscope.stats.partial_pooling import MEANS, log_rising
 
 _LENGTHS = (0.7, 0.2, 0.1)
 """The prior probability of one, two and three literals."""
-_ALIKE = 0.75
-"""The prior probability that units on one side do not differ."""
-_SURE = 0.2
-"""The prior probability of each of: never outside, always inside, and both, if units are alike."""
+_SIDES = (0.5, 0.25, 0.25)
+"""The prior probabilities on each side: units are alike; always inside or never outside; differ."""
 _SIZES: Floats = np.power(4.0, np.arange(-3, 5))[:, None]
 """a + b of the beta distributions that units draw their rates from."""
 _MOST_ROWS = 3_000
@@ -101,6 +100,33 @@ def best_conjunction(rows: Rows, threshold: float, difference: float) -> Conjunc
         if best is not None and best.evidence >= threshold + (chosen.evidence if chosen else 0.0):
             chosen = best
     return chosen
+
+
+def striking_literals(rows: Rows, error_rate: float) -> Iterator[tuple[int, bool]]:
+    """Yield literals that held whenever the event happened, as they would not by chance.
+
+    By chance, the executions in which it happened are drawn at random from all.
+
+    Args:
+        rows: The executions.
+        error_rate: The probability that chance alone yields any; each literal has its part.
+
+    Yields:
+        The column and the sign of each, the most striking first.
+    """
+    total, made = int(rows.hits.sum()), int(rows.draws.sum())
+    found = []
+    for column, sign in itertools.product(range(rows.literals.shape[1]), (True, False)):
+        inside = rows.literals[:, column] == sign
+        if not rows.hits[~inside].any():
+            number = int(rows.draws[inside].sum())
+            chance = math.exp(_log_choose(number, total) - _log_choose(made, total))
+            found.append((chance * 2 / rows.weights[column], column, sign))
+    yield from ((column, sign) for chance, column, sign in sorted(found) if chance <= error_rate)
+
+
+def _log_choose(number: int, chosen: int) -> float:
+    return math.lgamma(number + 1) - math.lgamma(chosen + 1) - math.lgamma(number - chosen + 1)
 
 
 class _Search:
@@ -233,17 +259,22 @@ class Scorer:
         """
         used = [i for i, one in enumerate(self._units) if one.role not in roles or one.role is None]
         null = max(self._equal, *(self._differing[i] for i in used))
-        sides = [(self._hits[s], self._draws[s]) for s in (inside, ~inside)]
-        logs = [math.log(_ALIKE) + _log_two_rates(*((h.sum(), n.sum()) for h, n in sides))]
-        share = math.log(1 - _ALIKE) - math.log(len(used) * len(_SIZES))
+        logs = [self._of_side(one, used, sure) for one, sure in ((inside, True), (~inside, False))]
+        return sum(logs) - null
+
+    def _of_side(self, rows: Mask, used: Sequence[int], sure: bool) -> float:
+        """Return the log likelihood of one side: units are alike, certain, or differ."""
+        hits, draws = self._hits[rows], self._draws[rows]
+        alike, certain, differ = map(math.log, _SIDES)
+        total, made = int(hits.sum()), int(draws.sum())
+        logs = [alike + float(log_mixture(np.array([total]), np.array([made]))[0])]
+        if total == (made if sure else 0):
+            logs.append(certain)
         for i in used:
-            units = self._units[i].of_row
-            own = [
-                _log_mean_over_means(_by_unit(h, n, units[s]))
-                for (h, n), s in zip(sides, (inside, ~inside), strict=True)
-            ]
-            logs += (own[0] + own[1] + share).tolist()
-        return log_sum_exp(logs) - null
+            each = _by_unit(hits, draws, self._units[i].of_row[rows])
+            own = _log_mean_over_means(each) + differ - math.log(len(used) * len(_SIZES))
+            logs += own.tolist()
+        return log_sum_exp(logs)
 
     @cached_property
     def _equal(self) -> float:
@@ -253,18 +284,6 @@ class Scorer:
     @cached_property
     def _differing(self) -> list[float]:
         return [float(_by_unit(self._hits, self._draws, one.of_row).max()) for one in self._units]
-
-
-def _log_two_rates(inside: tuple[int, int], outside: tuple[int, int]) -> float:
-    """Return the log likelihood of hits and draws under a rate for each side.
-
-    An agent often does something always inside, or never outside; that is a choice of its own.
-    """
-    high, low = (float(log_mixture(*np.array(side)[:, None])[0]) for side in (inside, outside))
-    always, never = inside[0] == inside[1], not outside[0]
-    shares = [(1 - 3 * _SURE, high + low), (_SURE * never, high), (_SURE * always, low)]
-    shares.append((_SURE * (always and never), 0.0))
-    return log_sum_exp([math.log(share) + log for share, log in shares if share])
 
 
 def _by_unit(hits: Integers, draws: Integers, units: Integers) -> Floats:

@@ -11,6 +11,7 @@ once its condition is clear, or its rate known, or so small that it hardly matte
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,17 +123,24 @@ class Confirmation:
             return []
         again = again and hypothesis.hits.total() < _OCCURRENCES
         worth = beliefs.worth(features_of(self._model, pairs), again=again)
-        # Further executions of a pair tell little about others.
-        worth /= (1.0 + np.array([self._draws(*pair) for pair in pairs])) ** (0.5 if again else 1)
+        # Further executions in a state tell little about others.
+        worth /= (1.0 + self._draws(pairs, state_only=not again)) ** (0.5 if again else 1)
         if not again and worth.max() < _LEAST_GAIN:
             return []
         best = np.flatnonzero(worth >= worth.max() * (1 - 1e-9))
         place = int(random.choice(best))
         return [Candidate(*pairs[place], float(worth[place]))]
 
-    def _draws(self, state: State, capability: int) -> int:
-        pair = self._model.graph.pair(state, capability)
-        return 0 if pair is None else pair.total
+    def _draws(self, pairs: Sequence[Pair], *, state_only: bool) -> Integers:
+        """Count the executions of each pair, or those of all the requests in its state."""
+        found = [self._model.graph.pair(*pair) for pair in pairs]
+        draws = [0 if pair is None else pair.total for pair in found]
+        if state_only:
+            whole = Counter[State]()
+            for (state, _), number in zip(pairs, draws, strict=True):
+                whole[state] += number
+            draws = [whole[state] for state, _ in pairs]
+        return np.array(draws, dtype=np.int64)
 
 
 def features_of(model: LearnedModel, pairs: Sequence[Pair]) -> Bits:

@@ -46,6 +46,15 @@ class Hypothesis:
         """The executions of the pairs that showed it."""
         return sum(self.requests.draws[place] for place in self.hits)
 
+    @property
+    def is_slip(self) -> bool:
+        """Whether its pairs are as often achieved, and it is what was asked of other objects."""
+        request = next(iter(self.requests.forms.values())).text
+        if str(self.event).partition("(")[0] != request.partition("(")[0]:
+            return False
+        again = self.failures.total() - len(+self.failures)  # the first one chose the pair
+        return sum(self.requests.achieved[place] for place in +self.failures) >= max(again, 1)
+
     def counts(self) -> tuple[Integers, Integers, Integers]:
         """Return the places of the pairs that could show it, their hits and their draws."""
         requests = self.requests
@@ -66,6 +75,7 @@ class Requests:
         self.pairs: list[Pair] = []
         """In the order in which they were tried first."""
         self.draws: list[int] = []
+        self.achieved: list[int] = []
         self.hypotheses: dict[Event, Hypothesis] = {}
         self._place: dict[Pair, int] = {}
         self._beyond: dict[tuple[int, Effect], dict[Event, Effect]] = {}
@@ -84,10 +94,12 @@ class Requests:
         if place == len(self.pairs):
             self.pairs.append((state, capability))
             self.draws.append(0)
-        self.draws[place] = pair.total
+            self.achieved.append(0)
+        self.draws[place], self.achieved[place] = pair.total, 0
         shown, failed = Counter[Event](), Counter[Event]()
         for effect, number in pair.counts.items():
             achieved = form.holds(effect.apply(state))
+            self.achieved[place] += number if achieved else 0
             for event, change in self._events(capability, effect).items():
                 known = self.hypotheses.get(event)
                 if known is None:
@@ -156,7 +168,7 @@ class Hypotheses:
             or (
                 one.event is not None
                 and self._undone(one)
-                and 2 * one.failures.total() < one.hits.total()
+                and (2 * one.failures.total() < one.hits.total() or one.is_slip)
             )
         ]
 

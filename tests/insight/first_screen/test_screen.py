@@ -16,6 +16,8 @@ from capscope.problem import Ending
 from capscope.stats.audit import error_of_round, log_wealth
 from capscope.wording import WIDTH
 from support.harmful_agents import MAIL_BUGS, mail_problem, warehouse_problem
+from support.mail_models import mail_example
+from support.sentence_checker import holding, naive_changes, occurrences
 from support.small_runs import draw, execution, small_run
 from support.toy_worlds import Board, Presser, RaisesAtOnce, Scripted, board_problem
 
@@ -41,6 +43,7 @@ WORLDS = {
     "cut short": lambda: assess(board_problem(), budget=Budget(simulator_steps=31)),
     "mail": lambda: few(mail_problem(next(iter(MAIL_BUGS))), 100),
     "honest mail": lambda: few(mail_problem(), 100),
+    "two bugs": lambda: few(mail_example("mail")(), 200),
     "warehouse": lambda: few(warehouse_problem(breaks=0.2), 150),
     "45 capabilities": lambda: few("blocksworld", 300),
 }
@@ -121,19 +124,49 @@ def test_warnings_are_the_findings_that_do_harm_with_a_path_that_leads_there(run
     assert places == sorted(places) and all(own == sorted(own) for own in places)
     for one in told:
         first = one.findings[0]
-        # Findings that are told as one differ in what was asked for only.
-        assert {(f.change, f.condition, f.lasting) for f in one.findings} == {
-            (first.change, first.condition, first.lasting)
-        }
-        assert one.serious is (first.hazard or first.lasting)
-        seen = [sum(getattr(f, name) for f in one.findings) for name in ("count", "possible")]
-        assert one.evidence.startswith("{:,} of {:,} execution".format(*seen))
-        if len(one.findings) > 1:
-            assert "%" not in one.evidence
+        assert one.serious is any(f.hazard or f.lasting for f in one.findings)
         if first.path is not None:
             ends = [(step.state, step.after) for step in first.path]
             assert all(a[1] == b[0] for a, b in itertools.pairwise(ends))
             assert not ends or ends[-1][1] == first.example.before
+
+
+def test_what_has_one_cause_is_one_warning_and_each_execution_counts_once(run):
+    changes, counted = naive_changes(run), 0
+    for one in run.first_screen.warnings:
+        if len(one.findings) < 2:
+            continue
+        # They differ in the request, or in what happened to the wrong object.
+        assert len({f.other or (f.change, f.lasting) for f in one.findings}) == 1
+        when = next((f.when for f in one.findings if f.when), ())
+        could, made = set(), set()
+        for finding in one.findings:
+            assert when in (finding.when, finding.perhaps) or not when
+            own, shown = occurrences(run, finding, changes)
+            could, made = could | own, made | (shown & own)
+        inside = holding(run, could, when)
+        assert one.evidence.startswith(f"{len(made & inside):,} of {len(inside):,} execution")
+        if "otherwise" in one.evidence:
+            assert f"otherwise {len(made - inside)} of {len(could - inside):,}" in one.evidence
+        if "so far only when" in one.evidence:
+            assert made <= holding(run, could, one.findings[0].perhaps)
+        lasting = {f.lasting for f in one.findings}
+        assert ("never undone" in one.evidence) is (True in lasting)
+        assert ("never undone: " in one.evidence) is (len(lasting) == 2)
+        counted += 1
+    assert counted or run.problem != "mail-2"
+
+
+def test_two_bugs_are_two_warnings_that_name_all_that_the_wrong_mail_suffers():
+    wrong, strips = few(mail_example("mail")(), 400).first_screen.warnings
+    assert wrong.what == (
+        "asked for “the mail is in the folder” or the opposite: “another mail has no attachment”, "
+        "“another mail is in another folder” or “another mail is in the folder” instead"
+    )
+    assert strips.what == (
+        "asked for “the mail is in the folder” or the opposite when “the archive is full”: also "
+        "“the mail has no attachment”"
+    )
 
 
 def test_nothing_is_denied_that_was_seen(run):
@@ -161,7 +194,7 @@ def test_the_screen_is_short_and_commands_are_whole(run):
     text = "\n".join(lines)
     assert all(step.command in text for step in run.first_screen.next_steps)
     shown = sum(line.startswith((" !! ", " !  ")) for line in lines)
-    assert shown == min(len(run.first_screen.warnings), MOST_WARNINGS)
+    assert min(len(run.first_screen.warnings), 3) <= shown <= MOST_WARNINGS
 
 
 def test_the_cost_is_that_of_the_run(run):

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from capscope.insight.findings.finding import Example, Finding
 from capscope.journal.execution_table import ExecutionTable
 from capscope.logic import Effect, ExactlyOne, Intent, State
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.model.transitions import KnownPath, KnownPaths, SeenTransitions
+from capscope.stats.arrays import Integers, Mask
 from capscope.stats.error_budget import Share
+from capscope.stats.rate import Rate
 
 if TYPE_CHECKING:
     from capscope.insight.run_facts import RunFacts
@@ -102,6 +106,28 @@ class FindingContext:
         for before, after in {*zip(seen.before.tolist(), seen.after.tolist(), strict=True)}:
             found = found.joined(Effect.between(states[before], states[after]))
         return found
+
+
+def rate_among(
+    table: ExecutionTable, rows: Integers, happened: Mask, selected_from: int = 1
+) -> Rate:
+    """Return how often an event happens, as a mean over pairs of a state and a request.
+
+    Args:
+        table: All executions.
+        rows: Those in which it could happen; at least one.
+        happened: Whether it happened in each.
+        selected_from: Of how many rates this is the most striking.
+
+    Returns:
+        The rate.
+    """
+    before = table.before[rows]
+    pairs = np.stack([before, table.capability[rows]])
+    _, which = np.unique(pairs, axis=1, return_inverse=True)
+    hits, draws = np.bincount(which.reshape(-1), happened), np.bincount(which.reshape(-1))
+    counts = zip(hits.tolist(), draws.tolist(), strict=True)
+    return Rate.of_pairs(counts, len(np.unique(before)), selected_from)
 
 
 Find = Callable[[FindingContext, Share], list[Finding]]

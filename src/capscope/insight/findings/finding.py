@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
+import numpy as np
+
 from capscope.logic import Intent, State
 from capscope.logic.json_values import OMITTED, STATE
 from capscope.model.transitions import KnownPath
 from capscope.problem.counterfactual import Need
+from capscope.stats.arrays import Integers
 from capscope.stats.rate import Rate
 from capscope.wording import ShownInWords, counted, html_table, joined, lines_of, wrapped
 
@@ -37,6 +40,10 @@ class Kind(StrEnum):
     """One object, or a few, differ from the others."""
     PREFERS = "prefers"
     """It takes one object where others would have served as well."""
+
+
+def _no_rows() -> Integers:
+    return np.zeros(0, dtype=np.int64)
 
 
 HARMLESS = (Need.PART, Need.ON_THE_WAY)
@@ -90,6 +97,18 @@ class Finding:
     example: Example | None = None
     note: str = ""
     """Further counts for the sentence: `up to 3 at once`."""
+    perhaps: tuple[Any, ...] = ()
+    """What held in all executions that showed it, if that is striking but no condition yet."""
+    partly: str = field(default="", repr=False, metadata=OMITTED)
+    """Which of several changes nothing ever undid, if others were."""
+    other: str | None = field(default=None, repr=False, metadata=OMITTED)
+    """What got the change in the place of an object of the request: `another mail`."""
+    shown: Integers = field(default_factory=_no_rows, repr=False, compare=False, metadata=OMITTED)
+    """The executions that are counted, by their rows in the table, if they may be joined."""
+    among: Integers = field(default_factory=_no_rows, repr=False, compare=False, metadata=OMITTED)
+    """Those in which it could happen and the condition held."""
+    likely: Integers = field(default_factory=_no_rows, repr=False, compare=False, metadata=OMITTED)
+    """Those of them in which held what perhaps is a condition."""
     text: str = field(default="", repr=False, metadata=OMITTED)
     """The sentence; made of the other fields unless given."""
     json_properties: ClassVar = ("sentence", "watch")
@@ -139,11 +158,14 @@ class Finding:
         parts = [times]
         if self.against is not None:
             parts.append(f"otherwise {self.against.hits or 0:,.0f} of {self.against.executions:,}")
+        if self.perhaps:
+            parts.append(f"so far only when {joined(self.perhaps)}")
         if self.note:
             parts.append(self.note)
         if self.change:
             parts += [] if self.need is Need.UNDECIDED else [str(self.need)]
-            parts.append("never undone" if self.lasting else "seen undone")
+            told = "never undone" if self.lasting else "seen undone"
+            parts.append(f"never undone: {self.partly}" if self.partly else told)
         return parts
 
     @property

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from capscope.insight.conditions import FoundCondition, LiftedFeatures, find_condition
-from capscope.insight.findings.context import FindingContext
+from capscope.insight.findings.context import FindingContext, rate_among
 from capscope.journal.draws import ENDINGS
 from capscope.logic import Atom, Effect, Intent
 from capscope.logic.footprint import Footprint
@@ -85,7 +85,8 @@ class FormRequests:
         pairs, which = np.unique(np.stack([before, asked]), axis=1, return_inverse=True)
         bindings = [intents[capability].objects for capability in pairs[1].tolist()]
         states = [table.states[number] for number in pairs[0].tolist()]
-        return LiftedFeatures.of(self.context.vocabulary, states, bindings).where(which.reshape(-1))
+        features = LiftedFeatures.of(self.context.vocabulary, states, bindings, pairs[0])
+        return features.where(which.reshape(-1))
 
     def condition(self, happened: Mask, error_rate: float) -> FoundCondition | None:
         """Return the condition under which an event is more frequent."""
@@ -95,13 +96,7 @@ class FormRequests:
         """Return how often an event happens in some executions; None if there are none."""
         if not rows.any():
             return None
-        table, chosen = self.context.table, self.rows[rows]
-        before, asked = table.before[chosen], table.capability[chosen]
-        _, which = np.unique(np.stack([before, asked]), axis=1, return_inverse=True)
-        which = which.reshape(-1)
-        hits, draws = np.bincount(which, happened[rows]), np.bincount(which)
-        pairs = zip(hits.tolist(), draws.tolist(), strict=True)
-        return Rate.of_pairs(pairs, len(np.unique(before)), selected_from)
+        return rate_among(self.context.table, self.rows[rows], happened[rows], selected_from)
 
     def wished_for(self, among: Mask) -> bool:
         """Return whether somebody may ask for half of some requests or more.

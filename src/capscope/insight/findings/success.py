@@ -1,20 +1,27 @@
 """Requests that are refused, that succeed less often under a condition, or that break down.
 
 An execution *fails* if the request does not hold at its end, unless it ended with a change on the
-way. Failures of all requests of one form are searched for a condition. If nothing changed in nearly
-all of them, the agent refuses. Without a condition, failures are told if all executions failed, or
-if the same request in the same state was achieved at other times. Executions that ended because the
-agent failed, or at the horizon, are named with their number.
+way. Failures of all requests of one form are searched for a condition, alone and with those of the
+opposite. If nothing changed in nearly all of them, the agent refuses. Without a condition, failures
+are told if all executions failed, or if the same request in the same state was achieved at other
+times. Executions that ended because the agent failed, or at the horizon, are named with their
+number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from capscope.insight.conditions import FoundCondition, sure_conditions
+from capscope.insight.conditions import (
+    FoundCondition,
+    LiftedFeatures,
+    find_condition,
+    sure_conditions,
+)
 from capscope.insight.findings.confuses import confusion, confusions, mistakes
 from capscope.insight.findings.context import FindingContext, FindingKind
 from capscope.insight.findings.finding import Finding, Kind
@@ -41,9 +48,11 @@ def find_success(context: FindingContext, share: Share) -> list[Finding]:
     mistaken = list(mistakes(context))
     forms = [form for form in context.once(requests) if form.failed.any()]
     asked = [form for form in forms if form.failed.sum() >= _LEAST_FAILURES]
+    both = [own for own in _either_sign(asked) if len(own) > 1]
     sure = sure_conditions(
         [partial(confusion, parts) for parts in mistaken]
-        + [partial(form.condition, form.failed) for form in asked],
+        + [partial(form.condition, form.failed) for form in asked]
+        + [partial(_condition, own) for own in both],
         share,
     )
     number = max(len(sure), 1)
@@ -53,11 +62,32 @@ def find_success(context: FindingContext, share: Share) -> list[Finding]:
         for one in confusions(parts, condition, number)
     ]
     told = {intent for finding in found for intent in finding.intents}
-    when = dict(zip((form.text for form in asked), sure[len(mistaken) :], strict=True))
-    others = (one for form in forms for one in _of_form(form, when.get(form.text), number))
+    best: dict[str, FoundCondition] = {}
+    for own, condition in zip([*([f] for f in asked), *both], sure[len(mistaken) :], strict=True):
+        for form in own if condition is not None else ():
+            assert condition is not None
+            inside = form.features.holding(condition.when)
+            known = best.get(form.text)
+            if form.failed[inside].any() and (not known or condition.evidence > known.evidence):
+                best[form.text] = replace(condition, inside=inside)
+    others = (one for form in forms for one in _of_form(form, best.get(form.text), number))
     return found + [
         one for one in others if one.kind != Kind.EXCEPTION or not told.issuperset(one.intents)
     ]
+
+
+def _either_sign(forms: Sequence[FormRequests]) -> Iterable[Sequence[FormRequests]]:
+    """Put requests together that differ in whether something shall become true or false."""
+    found: dict[str, list[FormRequests]] = {}
+    for form in forms:
+        found.setdefault(form.text.removeprefix("not "), []).append(form)
+    return found.values()
+
+
+def _condition(forms: Sequence[FormRequests], error_rate: float) -> FoundCondition | None:
+    """Return the condition under which requests of several forms fail more often."""
+    features = LiftedFeatures.joined([form.features for form in forms])
+    return find_condition(features, np.concatenate([form.failed for form in forms]), error_rate)
 
 
 def _of_form(form: FormRequests, found: FoundCondition | None, questions: int) -> Iterator[Finding]:

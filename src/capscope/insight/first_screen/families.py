@@ -19,6 +19,7 @@ import numpy as np
 from capscope.insight.agent_failures import FAILURES
 from capscope.journal.draws import ENDINGS
 from capscope.logic import Atom, Intent, Phrasing, Vocabulary
+from capscope.logic.footprint import Footprint
 from capscope.model.families import family_key
 from capscope.problem.attempt import Ending
 from capscope.stats.rate import Rate
@@ -97,13 +98,13 @@ class FamilyRow:
     """What the agent does if it does not achieve them; empty if it always does."""
     executions: int
     also: str = ""
-    """What else they change, the most harmful first."""
+    """What else they change, and instead, the most harmful first."""
 
     @property
     def besides(self) -> str:
         """What else the agent does."""
-        also = [f"also {self.also}"] if self.also else []
-        return "; ".join([*also, *([f"or {self.otherwise}"] if self.otherwise else [])])
+        otherwise = f"or {self.otherwise}" if self.otherwise else ""
+        return "; ".join(filter(None, (self.also, otherwise)))
 
     @property
     def title(self) -> str:
@@ -280,7 +281,17 @@ def expression(intents: Sequence[Intent], vocabulary: Vocabulary) -> str:
     return phrased(named, vocabulary)
 
 
-def phrased(named: str, vocabulary: Vocabulary) -> str:
+def by_type(intent: Intent, vocabulary: Vocabulary) -> dict[str, str]:
+    """Return for each variable of a request what it is called: by its type, if that is one."""
+    variables = Footprint(intent, vocabulary).variables
+    kinds = [vocabulary.objects[name] for name in variables]
+    return {
+        variable: f"the {kind}" if kinds.count(kind) == 1 else f"the {kind} {variable}"
+        for variable, kind in zip(variables.values(), kinds, strict=True)
+    }
+
+
+def phrased(named: str, vocabulary: Vocabulary, names: Mapping[str, str] | None = None) -> str:
     """Say literals in words; a phrase may have an article before an object that has one too.
 
     >>> from capscope.logic import Predicate
@@ -288,7 +299,7 @@ def phrased(named: str, vocabulary: Vocabulary) -> str:
     >>> phrased("on(another block)", words)
     'it is on another block'
     """
-    return without_two_articles(Phrasing.of(vocabulary).literal(named))
+    return without_two_articles(Phrasing.of(vocabulary).literal(named, names))
 
 
 def without_two_articles(said: str) -> str:

@@ -7,31 +7,26 @@ one number everywhere: counted over one population, with one estimator.
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from capscope.insight.agent_failures import agent_failure_text
 from capscope.insight.findings import Finding
-from capscope.insight.findings.finding import Kind
+from capscope.insight.findings.finding import HARMLESS, Kind
 from capscope.insight.first_screen.families import (
     Declined,
     FamilyRow,
     asked_for,
+    by_type,
     families_text,
     family_rows,
     phrased,
-    without_two_articles,
 )
-from capscope.insight.hazards import HazardResult
-from capscope.insight.hazards.wording import hazard_headline, short_way
+from capscope.insight.first_screen.watch_out import Warned, warnings_about
 from capscope.insight.notes import initial_position_notes, stop_text
 from capscope.journal.run_directory import REPORT
-from capscope.logic import Intent, Phrasing, Vocabulary
-from capscope.logic.footprint import Footprint
-from capscope.problem.counterfactual import Need
+from capscope.logic import Intent
 from capscope.stats.audit import error_of_round, log_wealth
 from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import counted, first_few, joined
@@ -42,38 +37,10 @@ if TYPE_CHECKING:
     from capscope.insight.run_facts import RunFacts
 
 _CHANGES = (Kind.MORE, Kind.ELSE, Kind.CONFUSES)
-_ARGUMENT = re.compile(r"(?<=[(,])[^(),]+(?=[,)])")
 _MOST_CHANGES = 2
 _MOST_GROUPS = 3
 _MOST_PARTS = 2
 """Changes of a row that always come together, and are named."""
-_MOST_REQUESTS = 2
-"""Requests of a warning that are named."""
-_MOST_STEPS = 3
-"""Requests of a path that are named."""
-_MANY_FAILURES = 0.1
-"""The rate of failed executions from which on nothing is more important."""
-
-
-@dataclass(frozen=True)
-class Warned:
-    """Something to watch out for: what, in which executions, and how to get there."""
-
-    serious: bool
-    """Whether nothing undoes it, or the user named it, or it spoils the run."""
-    what: str
-    """What the agent does, after which request, under which condition."""
-    evidence: str
-    """One number with its interval, whether it was needed, and whether it was undone."""
-    path: str
-    """The requests that lead there; empty if none are known."""
-    findings: tuple[Finding, ...] = ()
-    """What it is said of; none for an agent that fails and for hazards that were not met."""
-
-    @property
-    def intents(self) -> tuple[Intent, ...]:
-        """The capabilities that showed it."""
-        return tuple(dict.fromkeys(intent for one in self.findings for intent in one.intents))
 
 
 @dataclass(frozen=True)
@@ -120,9 +87,7 @@ def first_screen(run: RunFacts, resume: str) -> FirstScreen:
     asked, found = asked_for(run), run.findings()
     rows, declined, begun = family_rows(run, asked)
     words = run.graph.vocabulary
-    hazards = sorted(map(_hazard, run.hazards), key=lambda one: not one.serious)
-    met = [one for one in hazards if one.serious]
-    warnings = (*_broken(run), *met, *_found(run, found), *hazards[len(met) :])
+    warnings = tuple(warnings_about(run, found))
     never = [intent for intent, own in asked.items() if not own.executions]
     return FirstScreen(
         run.problem,
@@ -148,97 +113,6 @@ def extent_of(run: RunFacts) -> str:
     ]
     stopped = f"stopped: {stop_text(run)}" if run.stop_reason else "not finished"
     return f"{', '.join(parts)}; {stopped}"
-
-
-def _broken(run: RunFacts) -> Iterator[Warned]:
-    """Warn of an agent that fails: what else is said of it is about its failure."""
-    for failure in run.agent_failures:
-        serious = failure.executions > _MANY_FAILURES * failure.had_to_act
-        what = f"the agent {agent_failure_text(failure)}: {failure.detail}".removesuffix(": ")
-        of = counted(failure.had_to_act, "execution")
-        yield Warned(serious, what, f"{failure.executions:,} of {of} in which it had to act", "")
-    if run.drift is not None:  # a finding shows an example; this says what it means for the rest
-        after = counted(run.drift.executions, "execution")
-        evidence = f"after about {after}; all rates mix what it did before and after"
-        yield Warned(True, "the agent changed while the run was under way", evidence, "")
-    if run.executions.idle and not run.agent_failures:
-        number = counted(len(run.executions), "execution")
-        yield Warned(True, "nothing ever changed; does the agent act on this world?", number, "")
-
-
-def _hazard(result: HazardResult) -> Warned:
-    met = bool(result.happened or result.cut_short)
-    name, _, what = hazard_headline(result).partition(": ")
-    known = [pair.way for pair in result.unasked[:1] if pair.way]
-    return Warned(met, f"hazard {name}", what, short_way(known[0]) if known else "")
-
-
-def _found(run: RunFacts, found: Sequence[Finding]) -> Iterator[Warned]:
-    said = Phrasing.of(run.graph.vocabulary).sentence
-    alike: dict[object, list[Finding]] = {}
-    for number, finding in enumerate(found):
-        if finding.watch:
-            alike.setdefault(_cause(finding) or number, []).append(finding)
-    for own in alike.values():
-        finding = _as_one(own)
-        yield Warned(
-            finding.hazard or finding.lasting,
-            without_two_articles(said(short_text(finding))),
-            finding.count_text,
-            without_two_articles(said(_path(finding))),
-            tuple(own),
-        )
-
-
-def _cause(finding: Finding) -> object:
-    """Return what findings share that differ in their request only; None if it matters."""
-    if finding.kind not in (Kind.MORE, Kind.ELSE):
-        return None
-    return finding.kind, finding.change, finding.condition, finding.lasting, finding.hazard
-
-
-def _as_one(alike: Sequence[Finding]) -> Finding:
-    """Join findings of one cause; executions of different requests are different ones."""
-    first = alike[0]
-    if len(alike) == 1:
-        return first
-    names = first_few([one.request for one in alike], _MOST_REQUESTS, "{:,} other requests")
-    return replace(
-        first,
-        request=joined(names, "or"),
-        count=sum(one.count for one in alike),
-        possible=sum(one.possible for one in alike),
-        rate=None,
-        against=None,
-        need=first.need if len({one.need for one in alike}) == 1 else Need.UNDECIDED,
-        note="",
-    )
-
-
-def short_text(finding: Finding) -> str:
-    """Say a finding without its numbers."""
-    asked = f"asked for {finding.request}{finding.condition}"
-    match finding.kind:
-        case Kind.MORE:
-            return f"{asked}: also {finding.change}"
-        case Kind.ELSE | Kind.CONFUSES:
-            return f"{asked}: {finding.change} instead"
-        case Kind.REFUSES:
-            return f"{asked}: nothing changes"
-        case Kind.LESS | Kind.EXCEPTION if not finding.change:
-            return f"{asked}: not achieved"
-    return finding.text or f"{asked}: {finding.kind}, {finding.change}".removesuffix(", ")
-
-
-def _path(finding: Finding) -> str:
-    if finding.path is None or finding.example is None:
-        return ""
-    intents = [*(step.intent for step in finding.path), finding.example.intent]
-    requests = list(map(str, intents))
-    hidden = len(requests) - _MOST_STEPS
-    if hidden > 0:
-        requests[1:-1] = [f"{hidden + 1} more requests"]
-    return ", then ".join(requests)
 
 
 def nothing_of(run: RunFacts) -> Iterator[str]:
@@ -283,26 +157,18 @@ def proviso(left_out_by: Sequence[str]) -> str:
 def _also(run: RunFacts, row: FamilyRow, found: Sequence[Finding]) -> str:
     """Name what else the requests of a row change, the most harmful first."""
     words, own = run.graph.vocabulary, set(row.achieved)
-    told: dict[str, None] = {}
+    names = by_type(row.achieved[0], words)
+    told: dict[str, dict[str, None]] = {"also": {}, "instead": {}}
     for one in found:
-        if one.kind not in _CHANGES or own.isdisjoint(one.intents) or one.need is Need.ON_THE_WAY:
-            continue
-        typed = _about_types(one.change, row, words).split(" and ")
-        parts = first_few([phrased(part, words) for part in typed], _MOST_PARTS)
-        instead = "" if one.kind is Kind.MORE else "instead, "
-        told[f"{joined(parts)} ({instead}{one.count:,} of {one.possible:,})"] = None
-    return ", ".join(first_few(list(told), _MOST_CHANGES))
-
-
-def _about_types(change: str, row: FamilyRow, words: Vocabulary) -> str:
-    """Name the objects of the request by their types, where a row does not name variables."""
-    variables = Footprint(row.achieved[0], words).variables
-    kinds = [words.objects[name] for name in variables]
-    names = {
-        variable: f"the {kind}" if kinds.count(kind) == 1 else f"the {kind} {variable}"
-        for variable, kind in zip(variables.values(), kinds, strict=True)
-    }
-    return _ARGUMENT.sub(lambda match: names.get(match[0], match[0]), change)
+        if one.kind in _CHANGES and not own.isdisjoint(one.intents) and one.need not in HARMLESS:
+            parts = [phrased(part, words, names) for part in one.change.split(" and ")]
+            text = f"{joined(first_few(parts, _MOST_PARTS))} ({one.count:,} of {one.possible:,})"
+            told["also" if one.kind is Kind.MORE else "instead"][text] = None
+    return "; ".join(
+        f"{how} {', '.join(first_few([*texts], _MOST_CHANGES))}"
+        for how, texts in told.items()
+        if texts
+    )
 
 
 def _sure(run: RunFacts) -> Iterator[str]:
@@ -375,7 +241,7 @@ def _cost(run: RunFacts) -> str:
     parts = [
         counted(usage.executions, "execution"),
         counted(usage.simulator_steps, "simulator step"),
-        *([f"{usage.replay_steps:,} of replays"] if usage.replay_steps else []),
+        *([f"{usage.replay_steps:,} more for replays"] if usage.replay_steps else []),
         *([f"{usage.llm_tokens:,} tokens of the language model"] if usage.llm_tokens else []),
         *([f"{usage.llm_cost:,.4f} paid"] if usage.llm_cost else []),
         duration(usage.seconds),

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capscope.insight.first_screen.families import Declined, FamilyRow
-from capscope.insight.first_screen.screen import FirstScreen, Warned
+from capscope.insight.first_screen.screen import FirstScreen
+from capscope.insight.first_screen.watch_out import Warned
 from capscope.sanitize import sanitize
-from capscope.wording import WIDTH, counted, cropped, wrapped
+from capscope.wording import WIDTH, counted, cropped, unbroken, wrapped
 
 if TYPE_CHECKING:
     from capscope.insight.run_facts import RunFacts
@@ -21,8 +22,10 @@ MOST_DECLINED = 3
 MOST_ROWS = 40
 """On a page, where the other rows are in the table of capabilities."""
 _LEAST_ROWS = 4
-_LONGEST_WARNING = 2
-"""Lines of what a warning says; its evidence and its path have one more each."""
+_LEAST_WARNINGS = 3
+_MOST_LINES = 3
+"""Lines of what a warning says; its evidence and its path have two more each."""
+_INDENT = "      "
 
 
 def screen_lines(screen: FirstScreen, run: Path, most: int = MOST_LINES) -> Iterator[str]:
@@ -37,8 +40,10 @@ def screen_lines(screen: FirstScreen, run: Path, most: int = MOST_LINES) -> Iter
         The lines.
     """
     show = f"capscope show {shlex.quote(str(run))}"
-    before = [*_heading(screen), *_warning_lines(screen, show)]
     after = [*_declined_lines(screen, show), *_closing_lines(screen)]
+    heading = list(_heading(screen))
+    room = most - len(heading) - len(after) - _LEAST_ROWS - 2
+    before = [*heading, *_warning_lines(screen, show, room)]
     yield from before
     yield from _row_lines(screen, show, max(most - len(before) - len(after), _LEAST_ROWS))
     yield from after
@@ -48,28 +53,33 @@ def _heading(screen: FirstScreen) -> Iterator[str]:
     yield from wrapped(f"{screen.problem}   {screen.extent}", rest="    ")
 
 
-def _warning_lines(screen: FirstScreen, show: str) -> Iterator[str]:
+def _warning_lines(screen: FirstScreen, show: str, room: int) -> Iterator[str]:
+    """List the warnings that there is room for; at least the first few."""
     yield "WATCH OUT" if screen.warnings else "NOTHING TO WATCH OUT FOR WAS SEEN"
-    for warning in screen.warnings[:MOST_WARNINGS]:
-        yield from _warning(warning)
-    more = len(screen.warnings) - MOST_WARNINGS
-    if more > 0:
+    shown = list(map(_warning, screen.warnings[:MOST_WARNINGS]))
+    while len(shown) > _LEAST_WARNINGS and sum(map(len, shown)) > room:
+        del shown[-1]
+    for lines in shown:
+        yield from lines
+    if more := len(screen.warnings) - len(shown):
         yield f"    {more:,} more: {show} --findings"
     for sentence in screen.nothing:
         yield from wrapped(sentence, "    ", "    ")
 
 
-def _warning(warning: Warned) -> Iterator[str]:
-    lines = list(wrapped(warning.what, f" {'!!' if warning.serious else '! '} ", "      "))
-    yield from lines[:_LONGEST_WARNING]
+def _warning(warning: Warned) -> list[str]:
+    mark = f" {'!!' if warning.serious else '! '} "
     path = f"path: {warning.path}" if warning.path else ""
-    whole = "   ".join(part for part in (warning.evidence, path) if part)
-    if len(whole) + 6 <= WIDTH:
-        yield f"      {sanitize(whole)}"
-        return
-    for part in (warning.evidence, path):
-        if part:
-            yield cropped(f"      {sanitize(part)}", WIDTH)
+    said = [(warning.what, mark, _MOST_LINES), (warning.evidence, _INDENT, 2), (path, _INDENT, 2)]
+    if len(warning.evidence) + len(path) + len(_INDENT) + 3 <= WIDTH:
+        said[1:] = [("   ".join(filter(None, (warning.evidence, path))), _INDENT, 1)]
+    lines = []
+    for text, first, most in said:
+        own = list(wrapped(text, first, "      ")) if text else []
+        if len(own) > most:
+            own[most - 1 :] = [cropped(f"{own[most - 1]} {own[most].strip()}", WIDTH)]
+        lines += own
+    return lines
 
 
 def _row_lines(screen: FirstScreen, show: str, room: int) -> Iterator[str]:
@@ -92,13 +102,18 @@ def _row_lines(screen: FirstScreen, show: str, room: int) -> Iterator[str]:
     widths[0] = min(longest, WIDTH - sum(2 + width for width in widths.values()))
     left = room - 1 - len(screen.rows)
     for number, row in enumerate([heads, *rows]):
-        cells = [_fitted(row[0], widths[0]), *(row[i] for i in columns)]
+        words, gap, of = row[0].strip().rpartition("  (")
+        told = f"{words}{gap[:-1]}{unbroken(gap[-1:] + of)}"
+        title = list(wrapped(told, "  " if number else "", "    ", widths[0]))
+        besides = list(wrapped(screen.rows[number - 1].besides, _INDENT)) if number else []
+        further = [*title[1:], *besides]
+        whole = len(further) <= left
+        cells = [title[0] if whole else _fitted(row[0], widths[0]), *(row[i] for i in columns)]
         padded = (f"{cell:{widths[i]}}" for i, cell in zip((0, *columns), cells, strict=True))
         yield "  ".join(padded).rstrip()
-        besides = sanitize(screen.rows[number - 1].besides) if number else ""
-        if besides and left > 0:
-            left -= 1
-            yield cropped(f"      {besides}", WIDTH)
+        if whole:
+            left -= len(further)
+            yield from further
     if hidden := len(screen.rows) - shown:
         yield f"  {counted(hidden, 'more row')}: {show} '*'"
 

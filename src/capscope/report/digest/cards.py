@@ -10,6 +10,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Example, Finding
+from capscope.insight.first_screen.watch_out import sentence_in_words
 from capscope.insight.hazards import HazardResult
 from capscope.insight.hazards.wording import hazard_details, hazard_headline
 from capscope.logic import Effect, ExactlyOne, Intent, Literal, State, Vocabulary
@@ -125,7 +126,7 @@ class CardMaker:
         return make_card(
             finding.kind,
             Tone.HARM if finding.watch else Tone.ODD,
-            self._said(finding.sentence),
+            sanitize(sentence_in_words(finding, self._vocabulary)),
             finding.intents,
             rates,
             way=way,
