@@ -202,6 +202,7 @@ CALLS = {
     "evaluate": "{run} --trust --sequences 10",
     "report": "{run}",
     "hazards": "{run} carrying()",
+    "compare": "courier.py:problem --against {run} --max-executions 20 --run runs/compared",
     "diff": "{run} {run}",
     "plan": "{run} --goal carrying()",
     "export": "{run} --to csv --output tables",

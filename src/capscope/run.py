@@ -11,7 +11,7 @@ journal once; each derived fact is computed when it is first asked for, and kept
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,10 +35,11 @@ from capscope.journal.journal_file import understood
 from capscope.journal.run_directory import REPORT, RunDirectory, TemporaryRun, journal_stamp
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import Settings
-from capscope.logic import Condition
+from capscope.logic import Condition, State
 from capscope.phases import begin_phase
 from capscope.problem import Problem, picture_of
 from capscope.problem.attempt import only_by_itself
+from capscope.problem.positions import SavedPosition
 from capscope.problems import (
     FoundProblem,
     find_again,
@@ -47,10 +48,11 @@ from capscope.problems import (
     record_file_digest,
     resume_command,
 )
-from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.registry import COMPARISON, DEFAULT_STRATEGY, STRATEGIES
 
 if TYPE_CHECKING:
     from capscope.export.tables import Frames
+    from capscope.insight.compare import VersionComparison
     from capscope.insight.diff import Comparison
     from capscope.insight.evaluation.evaluate import Measure
     from capscope.insight.evaluation.sample import Progress
@@ -169,6 +171,41 @@ class Run(RunFacts):
         earlier = baseline if isinstance(baseline, Run) else load(baseline)
         begin_phase("comparing")
         return compare_runs(earlier, self, error_rate=error_rate, any_position=any_position)
+
+    def compare(
+        self,
+        problem: str | Problem | MakeProblem,
+        *,
+        within: float = Settings().within,
+        seed: int = 0,
+        budget: Budget | None = None,
+        run: str | Path | None = None,
+        listener: Listener = ignore,
+        workers: int | WorkerSettings = 1,
+    ) -> VersionComparison:
+        """Execute a new version of the agent until it is shown to differ from this run, or not to.
+
+        Args:
+            problem: The new version, as for `assess`; with the vocabulary and limits of this run.
+            within: The rate of executions in use that may do what this run's model held impossible
+                for the new version to be called unchanged.
+            seed: Seeds all randomness.
+            budget: The limits; none unless given.
+            run: The directory to keep the executions in, for the next version to be compared with.
+            listener: Called with each event.
+            workers: The number of workers, or how to start them.
+
+        Returns:
+            The verdict, its differences, and the run of the new version (`run`).
+        """
+        from capscope.insight.compare import compared, comparison_settings
+
+        settings = comparison_settings(self, within)
+        made = assess(
+            problem, strategy=COMPARISON.name, seed=seed, settings=settings, budget=budget,
+            run=run, start_from=self, listener=listener, workers=workers,
+        )  # fmt: skip
+        return compared(made)
 
     def plan(self, goal: str, *, start: str | None = None, inferred: bool | None = None) -> Plan:
         """Return the most reliable policy of capabilities for a goal; needs the extra `plan`.
@@ -427,6 +464,7 @@ def assess(
             started,
             TimeLimit() if run is None else _with_last_words(whole, where, Path(run), source),
             None if source_run is None else source_run.experience,
+            _carried(source_run) if STRATEGIES.find(strategy).compares else {},
         )
         temporary = None
         if run is None:
@@ -486,6 +524,15 @@ def _resume(
                 left = time_left(opened.journal, spec.budget, begun)
                 spec = replace(spec, limit=_with_last_words(left, where, path, source))
             return _carry_out(opened, spec, listener, temporary)
+
+
+def _carried(run: Run | None) -> Mapping[State, SavedPosition]:
+    """Return a position of each state that a run has one of."""
+    if run is None:
+        return {}
+    with run.open_journal() as journal:
+        positions = {state: journal.positions(state) for state in run.graph.nodes}
+    return {state: own[0] for state, own in positions.items() if own}
 
 
 def _worker_settings(workers: int | WorkerSettings) -> WorkerSettings:

@@ -24,6 +24,9 @@ from capscope.strategy.base import RESTORED_ELSEWHERE
 
 _RESERVOIR = -2  # the place that seeds the sampling of positions
 _START = -3  # the place that seeds resets
+_CARRIED = -10  # the place that seeds positions of another run
+CARRIED = 1_000_000
+"""The slot of a position that another run met."""
 
 
 class Reservoir:
@@ -135,6 +138,25 @@ class KnownPositions:
                 "If that finds nothing, the journal was changed by something else"
             )
         return Start(state, rng.choice(positions))
+
+
+def keep_carried(
+    problem: Problem, positions: Mapping[State, SavedPosition], journal: Journal, seed: int
+) -> None:
+    """Keep the positions of another run that lead to the same states here.
+
+    Another version of the world may not know them, or call them something else; these are skipped.
+    """
+    for number, (state, position) in enumerate(positions.items()):
+        try:
+            observation = problem.simulator.restore(
+                position.snapshot, child_seed(seed, _CARRIED, number)
+            )
+            same = problem.abstraction(observation) == state
+        except Exception:  # whatever a simulator raises about a position that is not its own
+            continue
+        if same:
+            journal.keep_position(state, CARRIED, position)
 
 
 def reset_positions(problem: Problem, settings: Settings, seed: int) -> dict[Start, int]:

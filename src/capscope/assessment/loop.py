@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from capscope.assessment.ask import Query, retrace
 from capscope.assessment.discovery import intents_of, random_walks
-from capscope.assessment.known_positions import describe_initial, reset_positions
+from capscope.assessment.known_positions import describe_initial, keep_carried, reset_positions
 from capscope.assessment.replays import Replays
 from capscope.assessment.run_state import RunSpec, RunState
 from capscope.assessment.time_limit import SHORTEST_WORK, OutOfTime
@@ -183,9 +183,14 @@ def recall(journal: Journal, spec: RunSpec) -> tuple[RunState, Replays]:
         lambda: reset_positions(spec.problem, spec.settings, spec.seed),
         at_least=SHORTEST_WORK if journal.asked else 0.0,
     )
+    nothing_asked = journal.query(0) is None
+    if nothing_asked and spec.carried:
+        spec.limit.prepared(
+            "positions of the other run were restored",
+            lambda: keep_carried(spec.problem, spec.carried, journal, spec.seed),
+        )
     state = RunState(spec, journal.read_meta(), journal, list(initial))
     replays = Replays(spec, journal, state.graph.capabilities)
-    nothing_asked = journal.query(0) is None
     state.positions.count_initial_visits(keep=nothing_asked)
     if nothing_asked:
         began = spec.limit.prepared(

@@ -7,13 +7,13 @@ second way in which a resumed run could come to know something.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from capscope.assessment.discovery import intents_of
-from capscope.assessment.known_positions import KnownPositions, after_reset
+from capscope.assessment.known_positions import CARRIED, KnownPositions, after_reset
 from capscope.assessment.time_limit import TimeLimit, interrupted_at
 from capscope.assessment.workers import Workers
 from capscope.errors import ProblemError, RunError
@@ -28,6 +28,7 @@ from capscope.logic import Effect, ExpectedEffects, Intent, State
 from capscope.model import LearnedModel, StateGraph
 from capscope.model.lessons import Lessons, SharedPredicates
 from capscope.problem import Ending, Hazard, Problem
+from capscope.problem.positions import SavedPosition
 from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 
@@ -48,6 +49,8 @@ class RunSpec:
     limit: TimeLimit = field(default_factory=TimeLimit)
     experience: Experience | None = None
     """What another run observed, whose rules it starts from."""
+    carried: Mapping[State, SavedPosition] = field(default_factory=dict)
+    """Positions of that run, to be kept if they can be restored here."""
     intents: tuple[Intent, ...] = field(init=False)
     """The user's own list; empty means that intents are discovered."""
     hazards: tuple[Hazard, ...] = field(init=False)
@@ -56,6 +59,7 @@ class RunSpec:
     """What belongs to the intents and is not a side effect."""
 
     def __post_init__(self) -> None:
+        self._check_baseline()
         intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))
         for intent in intents:
             intent.test(self.problem.vocabulary)  # raises for an unknown atom
@@ -77,6 +81,16 @@ class RunSpec:
         sharing = 1 if strategy.repeats_policy else number
         object.__setattr__(self, "settings", self.settings.with_batch_for(sharing))
         strategy.check(self.settings, number)
+
+    def _check_baseline(self) -> None:
+        source = self.experience
+        if source is None or not STRATEGIES.find(self.strategy).compares:
+            return
+        if source.vocabulary.fingerprint != self.problem.vocabulary.fingerprint:
+            raise RunError(
+                f"{self.problem.name} and its baseline {source.problem} have different predicates "
+                "or objects; compare versions of one vocabulary"
+            )
 
     @classmethod
     def continuing(
@@ -157,11 +171,12 @@ class RunState:
         self.positions = KnownPositions(initial, journal, spec.settings, spec.seed, self._reset)
         for start in initial:
             self.graph.node(start.state)
-        self.lessons = spec.lessons()
+        self.lessons = None if STRATEGIES.find(spec.strategy).compares else spec.lessons()
         self.strategy = STRATEGIES.find(spec.strategy).begin(
             StrategyContext(
                 self.graph, spec.settings, spec.seed, self.positions,
                 spec.problem.limits.reset_every, str(journal.path), spec.hazards, self.lessons,
+                spec.experience, journal.states_kept_in(CARRIED),
             )
         )  # fmt: skip
         self._effects: set[Effect] = set()
@@ -173,7 +188,8 @@ class RunState:
     @property
     def begins_with_resets(self) -> bool:
         """Whether each draw begins with a reset of its own, as those of an audit do."""
-        return self.strategy.audit is not None and self.strategy.audit.length > 0
+        audits = self.strategy.audit is not None and self.strategy.audit.length > 0
+        return audits or STRATEGIES.find(self.spec.strategy).compares
 
     def replay(self, table: ExecutionTable) -> ExecutionTable:
         """Absorb the finished queries of a table, as if they were made now, and return them."""
@@ -232,7 +248,9 @@ class RunState:
         pairs = [(before, capability) for before, capability, _ in transitions]
         made = transitions.total()
         self.strategy.observe(
-            QueryResult(informative, distance, pairs, learned, ends, lasts, made, resets)
+            QueryResult(
+                informative, distance, pairs, learned, ends, lasts, made, transitions, resets
+            )
         )
 
     def _discover(self, transitions: Counter[Transition]) -> None:

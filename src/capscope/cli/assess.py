@@ -69,7 +69,7 @@ def assess_problem(
     source = canonical_source(problem)
     slug = source_slug(source)
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
-    with _under_way(directory, source, slug, live, budget) as listener:
+    with under_way(directory, source, slug, live, budget) as listener:
         result = assess(
             source,
             strategy=strategy,
@@ -114,7 +114,7 @@ def resume_run(
     with RunDirectory.open(path, read_only=True) as opened:
         before = opened.journal.read_meta()
     limits = budget or before.budget
-    with _under_way(path, before.identity.source, path.name, live, limits) as listener:
+    with under_way(path, before.identity.source, path.name, live, limits) as listener:
         resumed = resume(
             path,
             problem=source,
@@ -132,7 +132,7 @@ def resume_run(
 
 
 @contextmanager
-def _under_way(
+def under_way(
     directory: Path, source: str, title: str, live: bool, budget: Budget | None
 ) -> Iterator[Listener]:
     """Show a run while it goes on; after Ctrl-C, say how to continue it."""

@@ -1,6 +1,7 @@
 """Gather the commands and turn errors into one line and an exit code.
 
-0: done. 1: the command worked and its answer is no. 2: an error to fix. 130: interrupted.
+0: done. 1: the command worked and its answer is no. 2: an error to fix. 3: undecided.
+130: interrupted.
 """
 
 import os
@@ -31,6 +32,7 @@ _COMMANDS = {
     "report": "show:report_run",
     "hazards": "show:show_hazards",
     "repro": "repro:write_tests",
+    "compare": "compare:compare_versions",
     "diff": "diff:diff_runs",
     "evaluate": "evaluate:evaluate_run",
     "plan": "plan:plan_run",

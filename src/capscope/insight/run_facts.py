@@ -162,7 +162,12 @@ class RunFacts:
 
     @property
     def experience(self) -> Experience:
-        """What was observed, for another run to start from."""
+        """What was observed, for another run to start from or to be compared with."""
+        known = STRATEGIES.get(self.identity.strategy)
+        if known is not None and known.compares:
+            from capscope.insight.compare import joined_experience
+
+            return joined_experience(self)
         table = self.executions
         before = table if self.audit is None else table.first_queries(self.audit.since_query)
         learned = before.transitions()

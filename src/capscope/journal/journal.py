@@ -323,6 +323,11 @@ class Journal:
             kept = "SELECT snapshot, name FROM snapshots WHERE state = ? ORDER BY slot"
             return [self._saved(*row) for row in self._rows(kept, self._ids.get(state, -1))]
 
+    def states_kept_in(self, slot: int) -> list[State]:
+        """Return the states that have a position in a slot."""
+        rows = self._rows("SELECT state FROM snapshots WHERE slot = ? ORDER BY state", slot)
+        return [self._states[number] for (number,) in rows]
+
     def start_of(self, query: int, draw: int) -> SavedPosition | None:
         """Return the position that a draw started from; None if that is not known."""
         with understood(self.path):

@@ -119,6 +119,13 @@ class Settings:
         "random seen states instead (adaptive).",
         group=OptionGroup.CLAIM,
     )
+    within: float = _setting(
+        0.02,
+        "Rate of executions in use that may do what the baseline never would for the agent to be "
+        "called unchanged (compare).",
+        1e-4,
+        0.5,
+    )
     confirm: float = _setting(
         0.2,
         "Largest share of the executions that follow up changes beyond requests and refusals "

@@ -67,10 +67,10 @@ class RequestForm:
         self.holds = intent.test(vocabulary)
         self._variables = Footprint(intent, vocabulary).variables
         self._types = {vocabulary.objects[name] for name in intent.objects}
-        self.text = str(intent.renamed(self._lifted))
+        self.text = str(intent.renamed(self.lifted))
         self._atoms: dict[Atom, State] = {}
         for atom, bit in vocabulary.bit.items():
-            lifted = self._lifted(atom)
+            lifted = self.lifted(atom)
             self._atoms[lifted] = self._atoms.get(lifted, 0) | bit
         asked = Effect(*vocabulary.literal_masks(intent.mentioned))
         expected = _NOTHING if groups.expected is None else groups.expected.of(intent)
@@ -80,8 +80,23 @@ class RequestForm:
         self.own: State = vocabulary.state(about) | self._asked.adds | self._asked.deletes
         """The atoms that are about objects of the request only, and what was asked for."""
 
-    def _lifted(self, atom: Atom) -> Atom:
+    def lifted(self, atom: Atom) -> Atom:
+        """Return an atom as seen from the request: `deleted(another mail)`."""
         return Atom(atom.predicate, tuple(map(self._named, atom.arguments)))
+
+    def with_variables(self, atom: Atom) -> Atom:
+        """Return an atom with variables for the objects of the request, and other objects as is."""
+        return Atom(atom.predicate, tuple(self._variables.get(o, o) for o in atom.arguments))
+
+    @property
+    def objects(self) -> dict[str, str]:
+        """The object that each variable stands for."""
+        return {variable: name for name, variable in self._variables.items()}
+
+    @property
+    def shapes(self) -> frozenset[Atom]:
+        """All forms of atoms, seen from the request."""
+        return frozenset(self._atoms)
 
     def _named(self, name: str) -> str:
         kind = self._vocabulary.objects[name]
@@ -97,7 +112,7 @@ class RequestForm:
         rest = self._groups.beyond(effect, self._intent, self._vocabulary)
         found: dict[Literal, Effect] = {}
         for literal in self._groups.without_implied(rest).literals(self._vocabulary):
-            form = Literal(self._lifted(literal.atom), literal.positive)
+            form = Literal(self.lifted(literal.atom), literal.positive)
             own = Effect(*self._vocabulary.literal_masks([literal]))
             found[form] = found.get(form, _NOTHING).joined(own)
         return found
@@ -106,7 +121,7 @@ class RequestForm:
         """Return the atoms of a form in which some objects are named."""
         found = 0
         for atom in self._vocabulary.groundings(form.predicate):
-            lifted = self._lifted(atom).arguments
+            lifted = self.lifted(atom).arguments
             arguments = zip(form.arguments, atom.arguments, lifted, strict=True)
             if all(shown in own for shown, *own in arguments):
                 found |= self._vocabulary.bit[atom]

@@ -71,6 +71,33 @@ def evidence_of_difference(
     return score
 
 
+Counts = tuple[Integers, Integers, Integers, Integers]
+"""Hits and draws of one side, and of the other."""
+
+
+def evidence_of_change(counts: Counts) -> Floats:
+    """Return the log score against "an event became neither more nor less frequent".
+
+    Agents mostly do a thing always or never, so a third of either mixture expects each of these,
+    and the rest any probability. The score is valid if the draws of one side have different
+    probabilities and those of the other are drawn evenly from the same places: each factor is a
+    convex function of the number of hits, so its mean is at most that for one common probability
+    (Hoeffding, 1956).
+
+    >>> counts = [np.array([n]) for n in (0, 200, 2, 10)]
+    >>> bool(evidence_of_change(tuple(counts))[0] > np.log(50))
+    True
+    """
+    hits, draws, other_hits, other_draws = counts
+    score = -log_best_likelihood(hits + other_hits, draws + other_draws)
+    for own, all_own in ((hits, draws), (other_hits, other_draws)):
+        never = np.where(own == 0, 0.0, -np.inf)
+        always = np.where(own == all_own, 0.0, -np.inf)
+        expected = np.logaddexp(np.logaddexp(never, always), log_mixture(own, all_own))
+        score = score + expected - math.log(3)
+    return score
+
+
 def evidence_above(hits: float, draws: int, bound: float) -> float:
     """Return the log score against "the probability is at most the bound".
 

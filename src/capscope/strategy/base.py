@@ -8,19 +8,20 @@ must depend on nothing else: its randomness is seeded by the run's seed and the 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from capscope.errors import JournalError
 from capscope.journal.draws import QueryRecord, Start
-from capscope.journal.execution_table import LastExecution
+from capscope.journal.execution_table import LastExecution, Transition
 from capscope.journal.run_meta import StopReason
 from capscope.journal.settings import Settings
 from capscope.logic import State
 from capscope.model import ExtremeModels, Learned, StateGraph
 
 if TYPE_CHECKING:
+    from capscope.journal.experience import Experience
     from capscope.model import LearnedModel
     from capscope.model.lessons import Lessons
     from capscope.problem.hazard import Hazard
@@ -115,6 +116,10 @@ class StrategyContext:
     """The hazards to search for."""
     lessons: Lessons | None = None
     """What was learned about another instance, if the run starts from that."""
+    experience: Experience | None = None
+    """What another run observed, if this one starts from that."""
+    carried: Collection[State] = ()
+    """The states of that run whose positions can be restored here."""
 
 
 class Task(NamedTuple):
@@ -208,6 +213,8 @@ class QueryResult:
     audit is under way."""
     executions: int = 0
     """The executions that were not cut short."""
+    transitions: Mapping[Transition, int] = field(default_factory=dict)
+    """How often each transition was seen."""
     resets: Sequence[State] = field(default=())
     """The states after the resets with which its draws began."""
 

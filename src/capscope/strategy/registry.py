@@ -45,6 +45,8 @@ class RegisteredStrategy:
     """Whether statements about a run use predictions for untried pairs."""
     reason: Callable[[QueryRecord], str] | None = None
     """Says why a query was asked; None: only that the strategy chose it."""
+    compares: bool = False
+    """Whether it compares with the run that it starts from, and draws after resets."""
     takes_lessons: bool = False
     """Whether it can start from what was learned about another instance."""
     check: Callable[[Settings, int], None] = lambda settings, workers: None
@@ -99,6 +101,12 @@ def _exhaustive(context: StrategyContext) -> Strategy:
     return ExhaustiveStrategy(context)
 
 
+def _comparison(context: StrategyContext) -> Strategy:
+    from capscope.strategy.comparison import ComparisonStrategy
+
+    return ComparisonStrategy(context)
+
+
 def _of_paper(
     name: str, summary: str, longest: Callable[[Settings], int] = lambda settings: settings.depth
 ) -> RegisteredStrategy:
@@ -115,6 +123,16 @@ def _of_paper(
     )
 
 
+COMPARISON = RegisteredStrategy(
+    "compare",
+    "execute as in use, then what may differ from the baseline",
+    _comparison,
+    repeats_policy=False,
+    compares=True,
+    takes_lessons=True,
+    check=check_workers,
+)
+"""What `capscope compare` runs; it needs a baseline, so it is not offered by name."""
 _BUILT_IN = (
     RegisteredStrategy(
         "adaptive",
@@ -145,6 +163,7 @@ _BUILT_IN = (
     ),
 )
 STRATEGIES = Registry("capscope.strategies", "strategy", RegisteredStrategy, _BUILT_IN)
+STRATEGIES.add(COMPARISON)
 
 
 def claim_of(strategy: str) -> Claim | None:
