@@ -139,6 +139,7 @@ def _as_one(run: RunFacts, alike: Sequence[Finding]) -> Finding:
     if all(one.change == first.change for one in alike):
         changes = [first.change]  # these always came together
     lasting = list(dict.fromkeys(one.change for one in alike if one.lasting))
+    lasting = [c for c in lasting if not {*c.split(" and ")} & {*lasting} - {c}]
     needs = {one.need for one in alike}
     mixed = any(one.lasting for one in alike) and not all(one.lasting for one in alike)
     number = _SELECTED_FROM if first.when else 1
