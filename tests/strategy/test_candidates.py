@@ -175,7 +175,7 @@ def test_novelty_and_doubt_follow_the_answers_as_if_computed_anew():
     asking.candidates.refresh()
     anew = Candidates(asking.model, asking.distances, 0, seed=0)
     assert novelties(asking.candidates) == novelties(anew)
-    assert asking.candidates.expected_surprises() == anew.expected_surprises()
+    assert asking.candidates.expected().surprises == anew.expected().surprises
     assert drawn(asking.candidates.explore(9, rng())) == drawn(anew.explore(9, rng()))
 
 
@@ -283,14 +283,30 @@ def test_surprises_are_expected_until_all_was_tried():
     shares = []
     for number in (5, 300, len(PURSUED)):
         pairs = sorted(PURSUED, key=str) if number == len(PURSUED) else reached(number)
-        shares.append(Asking(pairs).candidates.expected_surprises())
+        shares.append(Asking(pairs).candidates.expected().surprises)
     assert 1 >= shares[0] > shares[1] > shares[2]
     assert shares[2] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("number", [60, 200])
+def test_a_fitted_model_is_expected_to_surprise_as_far_as_it_doubts_what_is_asked_in_use(number):
+    asking = Asking(reached(number))
+    fitted = LearnedModel.fitted(asking.graph.copy())
+    expected = asking.candidates.expected(fitted)
+    visits = dict(zip(asking.candidates.states, asking.candidates._visits.tolist(), strict=True))
+    doubts = dict.fromkeys(visits, 0.0)
+    for state, capability in asking.untried():
+        doubts[state] += fitted.predict(state, INTENTS[capability]).doubt / len(INTENTS)
+    newest = list(doubts.values())[-max(len(doubts) // 10, 10) :]
+    lost = (1.0 - sum(visits.values())) * sum(newest) / len(newest)
+    surprises = sum(share * doubts[state] for state, share in visits.items()) + lost
+    assert expected.surprises == pytest.approx(surprises)
+    assert expected.doubt == pytest.approx(sum(doubts.values()) / len(doubts))
+
+
 def test_before_anything_was_tried_no_pair_is_clear():
     asking = Asking()
-    assert asking.candidates.expected_surprises() > 0.2
+    assert asking.candidates.expected().surprises > 0.2
     # That nothing will happen is believed a little, as of an agent without behaviors.
     assert 0.5 * len(INTENTS) < asking.candidates.expected_errors()[0] <= len(INTENTS)
     assert len(asking.candidates.explore(100, rng())) == len(INTENTS)

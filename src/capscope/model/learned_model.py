@@ -511,6 +511,18 @@ class LearnedModel:
             self._inferred[capability] = types, belief
         return int(types[row]), 1.0 - float(belief[row])
 
+    def doubts(self, capability: int, rows: Integers) -> Floats:
+        """Return the doubt of what is inferred of a capability in some rows; 1 if unknown."""
+        self.infer(int(rows.max()), capability)
+        types, belief = (known[rows] for known in self._inferred[capability])
+        known = [
+            self._calibration(capability, number != NOTHING, 1.0 - share)
+            if 1.0 - share <= _UNKNOWN
+            else 1.0
+            for number, share in zip(types.tolist(), belief.tolist(), strict=True)
+        ]
+        return np.array(known)
+
     def _plan_on(self, row: int) -> None:
         """Plan from a row that was imagined, but not what it leads to."""
         if self._far and self.experts.plan_on(row):

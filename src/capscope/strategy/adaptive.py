@@ -42,7 +42,7 @@ from capscope.strategy.base import (
     Task,
     batch_query,
 )
-from capscope.strategy.candidates import Candidate, Candidates
+from capscope.strategy.candidates import Candidate, Candidates, Expected
 from capscope.strategy.confirmation import Confirmation
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is e
 _EVERYWHERE = 2.0  # the mean doubt of all pairs that it waits for, as a multiple of these
 _WAIT = 2.0  # but at most until the executions have grown by this factor
 _WAIT_AT_LEAST = 300
+_JUDGED_AGAIN = 1.5  # the model that would be audited is judged when executions grow by this factor
+_JUDGED_FIRST = 500  # and at first from these on: fewer do not tell how far it is to be doubted
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
 _REFRESH = 1.05
 _CARRIED_AT_LEAST = 200  # executions of the audit of rules that were carried over, if not passed
@@ -91,6 +93,8 @@ class AdaptiveStrategy:
         self._completing = False  # whether only the pairs near the beginning are missing
         self._refresh_at = 0.0
         self._audit_after = 0
+        self._judged = Expected(1.0, 1.0)  # of the model that would be audited
+        self._judged_at = _JUDGED_FIRST / _JUDGED_AGAIN  # executions
         self._ready_at: int | None = None  # since when few surprises are expected in use
         self._rounds = 0
         self._audited_capabilities = 0
@@ -227,14 +231,15 @@ class AdaptiveStrategy:
         self._completing = False
         if not settings.audit or self._executions < self._audit_after:
             return
-        if self._candidates.expected_surprises() > _EXPECTED * settings.audit:
+        expected = self._expected()
+        if expected.surprises > _EXPECTED * settings.audit:
             self._ready_at = None
             return
         if self._ready_at is None:
             self._ready_at = self._executions
         enough = max(_WAIT * self._ready_at, self._ready_at + _WAIT_AT_LEAST)
         if self._executions < enough and (
-            self._candidates.mean_doubt() > _EVERYWHERE * settings.audit
+            expected.doubt > _EVERYWHERE * settings.audit
             or self._candidates.largest_odds_error() > settings.precision
             or self._candidates.hazards_unexplored
         ):
@@ -242,6 +247,22 @@ class AdaptiveStrategy:
         self._completing = bool(self._near_asked < _MOST_NEAR and self._candidates.near(1, _NEAR))
         if not self._completing:
             self._begin_audit()
+
+    def _expected(self) -> Expected:
+        """Return what is expected of the model that asks, or of the one that would be audited.
+
+        The latter plans farther, and is fitted now and then, since that takes long.
+        """
+        asking = self._candidates.expected()
+        if asking.surprises <= _EXPECTED * self._context.settings.audit:
+            return asking
+        if self._executions >= _JUDGED_AGAIN * self._judged_at:
+            self._judged_at = self._executions
+            fitted = LearnedModel.fitted(
+                self._context.graph.copy(), self._context.seed, self._context.lessons
+            )
+            self._judged = self._candidates.expected(fitted)
+        return min(asking, self._judged)
 
     def _begin_audit(self) -> None:
         settings = self._context.settings
@@ -297,6 +318,7 @@ class AdaptiveStrategy:
         """Give a round up, and learn from what it drew."""
         self.audit = self.audited = None
         self._audit_after = self._executions + _BETWEEN_AUDITS
+        self._judged = Expected(1.0, 1.0)
         self.model.refresh()
         self._candidates.recount()
         self._refresh()
@@ -320,4 +342,4 @@ class AdaptiveStrategy:
                 "audit": f"round {self.audit.round}, {self.audit.samples} scored, "
                 f"{self.audit.surprises} surprises"
             }
-        return {"expected surprises": f"{100 * self._candidates.expected_surprises():.2g} %"}
+        return {"expected surprises": f"{100 * self._candidates.expected().surprises:.2g} %"}

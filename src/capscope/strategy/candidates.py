@@ -51,6 +51,15 @@ class Candidate(NamedTuple):
     score: float
 
 
+class Expected(NamedTuple):
+    """What is expected of a model."""
+
+    surprises: float
+    """The rate among executions as in use."""
+    doubt: float
+    """The mean doubt of all pairs of the states seen."""
+
+
 class Candidates:
     """The scores of all candidates, updated as answers come in."""
 
@@ -423,20 +432,22 @@ class Candidates:
         met = np.bincount(self._types.ravel(), minlength=len(errors)) > 0
         return float(errors[several & met].max(initial=0.0))
 
-    def mean_doubt(self) -> float:
-        """Return the mean doubt of all pairs of the states seen."""
-        doubt = np.where(self._tried, 0.0, self._doubt)
-        return float(doubt.mean()) * self._model.calibration if doubt.size else 1.0
-
-    def expected_surprises(self) -> float:
-        """Return the expected rate of surprises among executions as in use."""
+    def expected(self, fitted: LearnedModel | None = None) -> Expected:
+        """Return what is expected of the model that asks, or of one fitted to the same answers."""
         if not self._visits.sum():
-            return 1.0
-        doubt = np.where(self._tried, 0.0, self._doubt).mean(axis=0)
+            return Expected(1.0, 1.0)
+        doubts = self._doubt * self._model.calibration
+        if fitted is not None:
+            rows = np.array(fitted.matrix.rows(self.states))
+            doubts = np.array(
+                [fitted.doubts(capability, rows) for capability in range(len(doubts))]
+            )
+        doubts = np.where(self._tried, 0.0, doubts)
+        by_state = doubts.mean(axis=0)
         # Lost flow goes to states never seen: they are like those seen last.
-        newest = doubt[-max(len(doubt) // 10, 10) :].mean()
+        newest = by_state[-max(len(by_state) // 10, 10) :].mean()
         lost = max(1.0 - float(self._visits.sum()), 0.0)
-        return float(doubt @ self._visits + lost * newest) * self._model.calibration
+        return Expected(float(by_state @ self._visits + lost * newest), float(doubts.mean()))
 
 
 def new_pairs(bits: Bits, together: Mask) -> Integers:
