@@ -265,6 +265,8 @@ def test_a_request_that_holds_already_is_an_error(buggy):
     assert start != START
     with pytest.raises(ProblemError, match="holds already"):
         assert_achieved(buggy, "archived(m0)", start=start, at_least=0.9, rather_than=0.5)
+    with pytest.raises(AssertionError, match="caused deleted"):  # asked again, it deletes as well
+        assert_not_caused(buggy, "archived(m0)", ["deleted(m1)"], start=start, times=30)
 
 
 def test_success_is_decided_by_a_sequential_test(buggy):

@@ -138,9 +138,10 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
     yield from _heading_lines(run)
     if not findings:
         yield from _nothing_lines(run)
+    numbers = {id(one): number for number, one in enumerate(run.findings(), 1)}
     for finding in findings[:limit]:
-        yield ""
-        yield from finding_lines(run, finding)
+        first, *rest = finding_lines(run, finding)
+        yield from ("", f"{numbers[id(finding)]}. {first}", *rest)
     yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --findings")
 
 

@@ -87,7 +87,7 @@ class PositionTrials:
         about: Iterable[Literal] = (),
         seed: int = 0,
     ) -> None:
-        """Go to the position once, to see that it is one in which the request can be made.
+        """Go to the position once, to see what is defined there.
 
         Args:
             problem: The agent and its world.
@@ -105,8 +105,6 @@ class PositionTrials:
             problem = replace(problem, abstraction=where_defined(observation, named))
         self.problem, self.request = problem, request
         self.state = observed_state(problem, observation)
-        if request.holds(self.state, problem.vocabulary):
-            raise ProblemError(f"{request} holds already in the position of the test; repeat it")
 
     def execution(self, number: int) -> TriedRequest:
         """Make the execution of a number."""
@@ -209,6 +207,8 @@ def assert_achieved(
     """
     __tracebackhide__ = True
     trials = _trials(problem, request, start, (), seed)
+    if trials.request.holds(trials.state, trials.problem.vocabulary):
+        raise ProblemError(f"{request} holds already in the position of the test")
     test = SequentialTest(rather_than, at_least, error_rate)
     good, verdict, failure = 0, None, None
     for number in range(test.most_draws):

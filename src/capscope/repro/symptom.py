@@ -97,10 +97,11 @@ def candidates(run: Run, problem: Problem, finding: Finding) -> Iterator[SeenSym
             usual = finding.count / max(finding.possible, 1)
             rate = (hits + 2 * usual) / (draws + 2)  # few executions say little
             rare = rate < usual / 2
-            found.append(((rare, few, length, -rate, row), symptom, state, path))
+            idle = intent.holds(state, run.graph.vocabulary)  # nothing has to be done there
+            found.append(((idle, rare, few, length, -rate, row), symptom, state, path))
     for order, symptom, state, path in sorted(found, key=lambda one: one[0])[:_MOST_CANDIDATES]:
         yield SeenSymptom(
-            symptom, state, -order[3], _positions(run, problem, state, order[4]), path
+            symptom, state, -order[-2], _positions(run, problem, state, order[-1]), path
         )
 
 
@@ -128,7 +129,7 @@ def _seen(
         before, after = (table.states[side[row]] for side in (table.before, table.after))
         own = counts[before]
         own[1] += 1
-        if holds(before):
+        if holds(before) and symptom.unwanted is None:
             continue
         failed = not holds(after) and ENDINGS[table.ending[row]] is not Ending.CHANGED
         if symptom.shown_by(Effect.between(before, after), failed=failed):
