@@ -274,7 +274,7 @@ def test_the_types_of_a_model_that_are_not_named_are_known_precisely(seed):
     answers, precision = switching(slip=0.3), 0.1
     settings = Settings(intents=tuple(map(str, answers.intents())), audit=0.0, precision=precision)
     run = assess(answers.problem(), seed=seed, settings=settings, budget=Budget(executions=1400))
-    imprecise, several = run.imprecise_types
+    types, families, several = run.imprecise
     named = {frozenset(effects) for effects in imprecise}
     types = [odds for odds in run.model.types.odds if len(odds) > 1]
     assert several == len(types) == 8
@@ -287,7 +287,7 @@ def test_after_few_executions_every_type_with_several_outcomes_is_named():
     answers = switching(slip=0.3)
     settings = Settings(intents=tuple(map(str, answers.intents())), audit=0.0)
     run = assess(answers.problem(), settings=settings, budget=Budget(executions=120))
-    imprecise, several = run.imprecise_types
+    types, families, several = run.imprecise
     assert len(imprecise) == several > 2
     (note,) = precision_notes(run)
     assert note.startswith(
@@ -302,5 +302,5 @@ def test_after_few_executions_every_type_with_several_outcomes_is_named():
 def test_an_agent_without_chance_has_nothing_to_be_named():
     settings = Settings(intents=tuple(map(str, switching().intents())), audit=0.0)
     run = assess(switching().problem(), settings=settings, budget=Budget(executions=120))
-    assert run.imprecise_types == ([], 0)
+    assert run.imprecise == ([], [], 0)
     assert list(precision_notes(run)) == []

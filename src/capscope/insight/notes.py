@@ -129,17 +129,18 @@ def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
 
 
 def precision_notes(run: RunFacts) -> Iterator[str]:
-    """Name the outcome types of the model whose probabilities are not known precisely enough."""
-    if run.claim_withheld is not None or not run.infers or not run.imprecise_types.types:
+    """Name the rules of the model whose probabilities are not known precisely enough."""
+    if run.claim_withheld is not None or not run.infers:
         return
-    types, several = run.imprecise_types
+    types, families, several = run.imprecise
     words = run.graph.vocabulary
-    named = dict.fromkeys(_in_common(effects, words) for effects in types)
-    yield sanitize(
-        f"probabilities are known to within {run.identity.settings.precision:g} except for "
-        f"{len(types):,} of {counted(several, 'outcome type')} with several outcomes: "
-        f"{joined(first_few([*named], _MOST_TYPES))}"
-    )
+    named = dict.fromkeys([*families, *(_in_common(effects, words) for effects in types)])
+    if named:
+        yield sanitize(
+            f"probabilities are known to within {run.identity.settings.precision:g} except for "
+            f"{len(types) + len(families):,} of {counted(several, 'rule')} with several outcomes: "
+            f"{joined(first_few([*named], _MOST_TYPES))}"
+        )
 
 
 def _in_common(effects: Sequence[Effect], vocabulary: Vocabulary) -> str:

@@ -267,9 +267,9 @@ def _sanitized(value: str | Sequence[str]) -> Any:
 
 
 def used_behaviors(model: LearnedModel) -> Sequence[LiftedBehavior]:
-    """Return the behaviors if some rule pursues by them."""
-    pursued = any(u.consequence is Consequence.PURSUE for f in model.families for u in f.rules)
-    return model.behaviors if pursued else ()
+    """Return the behaviors by which some rule pursues."""
+    pursues = any(u.consequence is Consequence.PURSUE for f in model.families for u in f.rules)
+    return [one for one in model.behaviors if one.pursued] if pursues else ()
 
 
 def telling_families(model: LearnedModel) -> list[FamilyRules]:

@@ -47,7 +47,7 @@ from capscope.problem.actions import WrittenAction
 from capscope.stats.audit import AuditResult
 from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
-from capscope.strategy.settling import ImpreciseTypes, Verdict
+from capscope.strategy.settling import Imprecise, Verdict
 
 if TYPE_CHECKING:
     from capscope.insight.carry_over import CarryOver
@@ -195,9 +195,9 @@ class RunFacts:
         return CarryOver.of(self.meta, self.meta.experience, carried, self.executions)
 
     @cached_property
-    def imprecise_types(self) -> ImpreciseTypes:
-        """The outcome types whose probabilities are not known to within `--precision`."""
-        return ImpreciseTypes.of(self.model, self.identity.settings)
+    def imprecise(self) -> Imprecise:
+        """The types and rules whose probabilities are not known to within `--precision`."""
+        return Imprecise.of(self.model, self.identity.settings)
 
     @property
     def infers(self) -> bool:

@@ -101,6 +101,11 @@ class Families:
         self._related: dict[tuple[Binding, Pattern], list[tuple[State, str]]] = {}
 
     @property
+    def states(self) -> Sequence[State]:
+        """The states of the rows."""
+        return self._matrix.states
+
+    @property
     def all(self) -> Iterable[CapabilityFamily]:
         """All families, in the order in which they were found."""
         return self._by_key.values()
@@ -181,11 +186,11 @@ class Families:
                     atom.predicate,
                     tuple(SAME if o == name else place[o] for o in atom.arguments),
                 )
-                if self._the(roles, row, pattern) == name:
+                if self.the(roles, row, pattern) == name:
                     return pattern
         return None
 
-    def _the(self, roles: Binding, row: int, pattern: Pattern) -> str | None:
+    def the(self, roles: Binding, row: int, pattern: Pattern) -> str | None:
         """Return the only further object of a relation in a state; None if it is not unique."""
         key = roles, row, pattern
         if key not in self._unique:
@@ -214,6 +219,11 @@ class Families:
         """Return the outcome type that a description means in a state; -1 if none."""
         if not outcome.form:
             return NOTHING
+        binding = self.objects(outcome, capability, row)
+        return _UNRESOLVED if binding is None else self._behaviors.number_of(outcome.form, binding)
+
+    def objects(self, outcome: LiftedOutcome, capability: int, row: int) -> Binding | None:
+        """Return the objects that a description means in a state; None if one is missing."""
         roles = self.roles[capability]
         binding: list[str] = []
         for kind, what in outcome.references:
@@ -222,13 +232,11 @@ class Families:
             elif kind == "object":
                 binding.append(str(what))
             else:
-                name = self._the(roles, row, what)  # type: ignore[arg-type]
+                name = self.the(roles, row, what)  # type: ignore[arg-type]
                 if name is None:
-                    return _UNRESOLVED
+                    return None
                 binding.append(name)
-        if len(set(binding)) < len(binding):
-            return _UNRESOLVED
-        return self._behaviors.number_of(outcome.form, tuple(binding))
+        return tuple(binding) if len(set(binding)) == len(binding) else None
 
     def fit(
         self, labels: Sequence[Mapping[int, int]], steps: Callable[[int], Integers], seed: int

@@ -5,6 +5,9 @@ was never tried (`experts`). Everything is fitted again whenever the executions 
 in between, only the trees of capabilities whose predictions failed or whose pairs changed their
 type.
 
+Where a family is told better by one tree of distributions over changes, that tree stands for it in
+the model that is audited (`outcome_trees`).
+
 The experts' *disagreement* is 1 minus their weighted agreement. It says what is worth trying, and
 above one half the pair is unknown. The *doubt* of a prediction is a probability (`doubt`).
 """
@@ -40,6 +43,7 @@ from capscope.model.doubt import (
     unseen_outcomes,
 )
 from capscope.model.experts import PURSUING, Experts
+from capscope.model.families import CapabilityFamily
 from capscope.model.lessons import Lessons, SharedPredicates, all_intents, predicates_of
 from capscope.model.lifted_rules import (
     FamilyRules,
@@ -47,6 +51,14 @@ from capscope.model.lifted_rules import (
     LiftedRule,
     lifted_behaviors,
     lifted_families,
+)
+from capscope.model.outcome_trees import (
+    LEAST_GAIN,
+    LEAST_LOSS,
+    Expected,
+    FamilyPair,
+    HeldOut,
+    OutcomeTrees,
 )
 from capscope.model.outcome_types import (
     NO_CHANGE,
@@ -106,6 +118,8 @@ class LearnedModel:
         self._parts_at: float = 0.0  # executions from which on parts are looked for again
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = self._new_experts()
+        self.trees = OutcomeTrees(self.experts.families, graph.vocabulary)
+        self._tree_poolings: dict[object, dict[int, PoolingFit]] = {}  # by family and leaf
         self._fitted_to = graph
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
@@ -129,8 +143,9 @@ class LearnedModel:
         model = cls(graph, seed, lessons=lessons)
         model._find_parts()
         model._parts_at = 1.0  # the first refresh would find the same again
-        model._cross_validate()
+        held = model._cross_validate()
         model.refresh()
+        model._plant_trees(held)
         # Questions are chosen without weights of peers, with which runs took longer.
         model._estimate_odds(weigh=True)
         model._far = True
@@ -204,6 +219,7 @@ class LearnedModel:
             self.types = OutcomeTypes(self.graph.vocabulary)
             self.types.revision = revision + 1
             self.experts = self._new_experts()
+            self.trees = OutcomeTrees(self.experts.families, self.graph.vocabulary)
             for capability, intent in enumerate(self.graph.capabilities):
                 self.experts.add(intent)
                 self._labels[capability] = {}
@@ -219,16 +235,56 @@ class LearnedModel:
     def _plan(self, labels: Sequence[Mapping[int, int]]) -> None:
         self.experts.plan(labels, [self.matrix.row[state] for state in sorted(self.graph.nodes)])
 
-    def _cross_validate(self) -> None:
+    def _cross_validate(self) -> HeldOut:
         """Score the experts on each half of the pairs, fitted to the other half.
 
         Of many pairs a sample is enough, and one half: older scores are forgotten.
         """
         self._label_all()
+        held = HeldOut()
         for half in (0, 1) if self.graph.pairs_tried < _MANY_PAIRS else (0,):
             for capability, asked in self._grown_without(in_half(1 - half)):
+                rows, key = np.array(list(asked)), self.experts.families.of[capability].key
+                believed = (one.tolist() for one in self.experts.believed(capability, rows))
+                for row, number, share in zip(asked, *believed, strict=True):
+                    pair = FamilyPair(capability, row, self._core_counts(row, capability))
+                    known = 1.0 - share <= _UNKNOWN
+                    held.add(
+                        key, half, pair, self._odds_at(row, capability, number) if known else {}
+                    )
                 numbers = np.array(list(asked.values()))[:, None]
-                self.experts.score(capability, np.array(list(asked)), partial(np.equal, numbers))
+                self.experts.score(capability, rows, partial(np.equal, numbers))
+        return held
+
+    def _core_counts(self, row: int, capability: int) -> Mapping[Effect, int]:
+        pair = self._pair(self.matrix.states[row], capability)
+        assert pair is not None, "only tried pairs have counts"
+        return pair.counts
+
+    def _odds_at(self, row: int, capability: int, number: int) -> dict[Effect, float]:
+        """Return the effects expected of an untried pair whose type is a number."""
+        state, odds = self.matrix.states[row], dict[Effect, float]()
+        for one, share in self._expected(row, capability, number).items():
+            for effect, p in self._odds_in(one, state).odds.items():
+                own = Effect.between(state, effect.apply(state))
+                odds[own] = odds.get(own, 0.0) + share * p
+        return odds
+
+    def family_pairs(self, family: CapabilityFamily) -> list[FamilyPair]:
+        """Return the pairs of a family that were tried, without independent parts."""
+        tried = self._tried_pairs()
+        return [FamilyPair(c, row, pair.counts) for c in family.members for row, pair in tried[c]]
+
+    def _plant_trees(self, held: HeldOut) -> None:
+        """Let a tree stand for each family that it tells better than the experts do."""
+        carried = {} if self._lessons is None else self._lessons.trees
+        for family in self.experts.families.all:
+            pairs, before = self.family_pairs(family), carried.get(family.key)
+            is_ground = self.experts.rules_of(family) is None
+            margin = LEAST_LOSS if is_ground or before is not None else LEAST_GAIN
+            tree = held.better(self.trees, family, pairs, margin, before)
+            if tree is not None and (pairs or before is not None):
+                self.trees.by_family[family.key] = tree
 
     def _grown_without(self, is_asked: IsAsked) -> Iterator[tuple[int, dict[int, int]]]:
         """Fit the experts to some pairs; yield each capability and the labels of the others."""
@@ -452,6 +508,14 @@ class LearnedModel:
     def foresees(self, state: State, capability: int, after: State) -> bool:
         """Return whether an outcome was held possible when the model was fitted."""
         row = self.matrix.add(state)
+        told = self._told(row, capability)
+        if told is not None:
+            pair = self._pair(state, capability)
+            if pair is None and told.doubt > _UNKNOWN:
+                return False
+            return self._allowed(
+                {*told.effects, *(pair.counts if pair else ())}, state, capability, after
+            )
         number = self._labels[capability].get(row)
         if number is None:
             number, disagreement = self.infer(row, capability)
@@ -462,6 +526,12 @@ class LearnedModel:
             numbers = {number: 1.0}
         # As states: an effect that adds what holds already changes less than it does elsewhere.
         possible = {e for n in numbers for e in (*self.types.effects[n], *self.types.odds[n])}
+        return self._allowed(possible, state, capability, after)
+
+    def _allowed(
+        self, possible: Collection[Effect], state: State, capability: int, after: State
+    ) -> bool:
+        """Return whether a state follows from one of some cores, with parts beside it."""
         if not self.parts:
             return any(effect.apply(state) == after for effect in possible)
         allows = self._decomposition.allows
@@ -479,6 +549,11 @@ class LearnedModel:
         if clear or self.experts.rules_of(self.experts.families.of[capability]) != PURSUING:
             return {number: 1.0}
         return pursuit.options(capability, row) or {number: 1.0}
+
+    def _told(self, row: int, capability: int) -> Expected | None:
+        """Return what the tree of a family expects of a pair; None if the experts tell."""
+        tree = self.trees.of(capability)
+        return None if tree is None else self.trees.expected(tree, capability, row)
 
     def types_of(self, capability: int, rows: Integers) -> tuple[Integers, Floats]:
         """Return the type of some pairs, and the experts' disagreement about the untried ones."""
@@ -534,6 +609,8 @@ class LearnedModel:
 
         What is held possible in pairs that were never tried does not change.
         """
+        planted = [f for f in self.experts.families.all if f.key in self.trees.by_family]
+        before = [self.family_pairs(family) for family in planted]
         self.graph = graph
         self._decomposition = self._decomposition.recounted(graph)
         self.__dict__.pop("_unseen", None)
@@ -542,6 +619,10 @@ class LearnedModel:
         possible = [frozenset(odds) for odds in self.types.odds]
         for capability, pairs in enumerate(self._tried_pairs()):
             self._label(capability, pairs)
+        for family, earlier in zip(planted, before, strict=True):
+            tree = self.trees.by_family[family.key]
+            self.trees.recount(tree, earlier, self.family_pairs(family))
+        self._tree_poolings.clear()
         self._estimate_odds(possible, weigh=True)
 
     @cached_property
@@ -573,7 +654,8 @@ class LearnedModel:
         """Return what carries over to another instance; raise if predicates contradict."""
         shared = SharedPredicates.of(self.graph.vocabulary, vocabulary)
         parts = tuple(part.carried_over() for part in self.parts)
-        lessons = replace(self.experts.lessons(), parts=parts)
+        trees = {key: tree.lessons for key, tree in self.trees.by_family.items()}
+        lessons = replace(self.experts.lessons(), parts=parts, trees=trees)
         return lessons.about(frozenset(shared.shared))
 
     def rules(self, family: str) -> tuple[LiftedRule, ...]:
@@ -640,7 +722,10 @@ class LearnedModel:
                 if self.graph.nodes[state].pairs[capability] is None
             ]
             inferred = 0
-            if open_rows:
+            if self.trees.of(capability) is not None:
+                told = (self._told(row, capability) for row in open_rows)
+                inferred = sum(one is not None and one.doubt <= _UNKNOWN for one in told)
+            elif open_rows:
                 self.infer(max(open_rows), capability)
                 belief = self._inferred[capability][1][open_rows]
                 inferred = int((1.0 - belief <= _UNKNOWN).sum())
@@ -674,23 +759,73 @@ class LearnedModel:
     def predict_untried(self, state: State, capability: Intent) -> LearnedPrediction:
         """Return what is inferred of a pair, as if it had never been tried."""
         index = self.graph.index[capability]
-        number, disagreement = self.infer(self.matrix.add(state), index)
+        row = self.matrix.add(state)
+        told = self._told(row, index)
+        if told is not None:
+            return self._by_tree(told, state, index)
+        number, disagreement = self.infer(row, index)
         if disagreement > _UNKNOWN:
             support = self._support(number, 0, TypeOdds({}, 0), 0.0)
             return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
         behind = self._odds_in(number, state)
-        shares: dict[State, float] = {}
-        for one, share in self._expected(self.matrix.row[state], index, number).items():
-            for after, odds in self._ends(self._odds_in(one, state).odds, state, index).items():
-                shares[after] = shares.get(after, 0.0) + share * odds
         return LearnedPrediction(
-            shares,
+            self._ends(self._odds_at(row, index, number), state, index),
             Provenance.INFERRED,
             lambda: self._calibration(index, number != NOTHING, disagreement),
             self._support(number, 0, behind, behind.draws),
         )
 
+    def _by_tree(
+        self, told: Expected, state: State, capability: int, pair: PairStats | None = None
+    ) -> LearnedPrediction:
+        """Predict by the tree of a family, and by what a pair has shown itself."""
+        rule = tuple(sorted(told.effects))
+        if pair is None:
+            if told.doubt > _UNKNOWN:
+                support = Support(rule, told.draws, 0, 0.0, told.leaf)
+                return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
+            return LearnedPrediction(
+                self._ends(told.effects, state, capability),
+                Provenance.INFERRED,
+                lambda: told.doubt,
+                Support(rule, told.draws, 0, told.draws, told.leaf),
+            )
+        pooling = self._poolings_of_tree(capability).get(told.leaf, PoolingFit())
+        worth = pooling.worth(pair.counts, told.effects, told.draws, told.draws)
+        return LearnedPrediction(
+            self._ends(
+                pooling.best.odds_of(pair.counts, told.effects),
+                state,
+                capability,
+                self.graph.pair(state, capability),
+            ),
+            Provenance.TRIED,
+            lambda: self._unseen(state, capability),
+            Support(rule, told.draws, pair.total, worth, told.leaf),
+        )
+
+    def _poolings_of_tree(self, capability: int) -> Mapping[int, PoolingFit]:
+        """Return how far the probabilities of each leaf count for its pairs."""
+        family = self.experts.families.of[capability]
+        if family.key not in self._tree_poolings:
+            shown: dict[int, list[Mapping[int, int]]] = {}
+            odds: dict[int, dict[int, float]] = {}
+            for pair in self.family_pairs(family):
+                told = self._told(pair.row, pair.capability)
+                assert told is not None, "the family has a tree"
+                shown.setdefault(told.leaf, []).append(told.counts(pair.counts))
+                own = odds.setdefault(told.leaf, {})
+                own |= {
+                    told.numbers[e]: max(p, own.get(told.numbers[e], 0.0))
+                    for e, p in told.effects.items()
+                }
+            self._tree_poolings[family.key] = fit_poolings(shown, odds)
+        return self._tree_poolings[family.key]
+
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
+        told = self._told(self.matrix.add(state), capability)
+        if told is not None:
+            return self._by_tree(told, state, capability, pair)
         number = self._type_of(capability, self.matrix.add(state), pair)
         behind, pooling = self._odds_in(number, state), self._pooling(number)
         odds = pooling.best.odds_of(pair.counts, behind.odds)

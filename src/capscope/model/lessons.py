@@ -23,6 +23,7 @@ from capscope.stats.arrays import Floats, Mask
 if TYPE_CHECKING:
     from capscope.model.behaviors import Form
     from capscope.model.families import LiftedOutcome
+    from capscope.model.outcome_trees import OutcomeLessons
     from capscope.model.outcome_types import Kind
     from capscope.model.parts import Part
 
@@ -96,6 +97,8 @@ class Lessons:
     """Steps that were preferred to others, with how often."""
     parts: tuple[Part, ...] = ()
     """The changes that occur by chance beside others."""
+    trees: dict[object, OutcomeLessons] = field(default_factory=dict)
+    """Examples of the families that are told by one tree."""
 
     def about(self, predicates: frozenset[str]) -> Lessons:
         """Return the lessons that mention no other predicates."""
@@ -114,6 +117,7 @@ class Lessons:
             self.counts,
             tuple(g for g in self.games if known(g[0][0]) and known(g[1][0])),
             tuple(part for part in self.parts if part.predicates <= predicates),
+            {key: one for key, one in self.trees.items() if one.predicates <= predicates},
         )
 
 

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ import numpy as np
 from capscope.logic import Atom, Effect, Intent, State, Vocabulary
 from capscope.logic.footprint import variable_names
 from capscope.model.behaviors import Behavior, Change, Form
+from capscope.model.experts import PURSUING
 from capscope.model.families import IDLE, PURSUE, CapabilityFamily, LiftedOutcome
 from capscope.model.outcome_types import NO_CHANGE
 from capscope.model.state_graph import PairStats
@@ -33,6 +35,7 @@ from capscope.model.trees import Tree
 
 if TYPE_CHECKING:
     from capscope.model.learned_model import LearnedModel
+    from capscope.model.outcome_trees import OutcomeTree
 
 _FURTHER = "·"
 """How a further object of an atom is written."""
@@ -232,6 +235,8 @@ class LiftedBehavior:
     """Unless empty, one of these conjunctions is required as well."""
     telling: tuple[LiftedLiteral, ...] = ()
     """The doubtful literals that do not follow from the others in each state seen."""
+    pursued: bool = True
+    """Whether a family that pursues its requests takes it."""
 
     @property
     def name(self) -> str:
@@ -355,6 +360,10 @@ class _Reader:
         return FamilyRules(text, tuple(names), tuple(intents), rules)
 
     def _rules(self, family: CapabilityFamily, names: Sequence[str]) -> Iterator[LiftedRule]:
+        planted = self._model.trees.by_family.get(family.key)
+        if planted is not None:
+            yield from self._tree_rules(family, planted, names)
+            return
         kind = self._experts.rules_of(family)
         if kind is None:
             for member in family.members:
@@ -370,6 +379,29 @@ class _Reader:
             conditions = _paths(lifted, self._literals(family, names))
             outcomes = family.classes[kind]
             yield from self._leaves(family.members, lifted, conditions, outcomes, names, family)
+
+    def _tree_rules(
+        self, family: CapabilityFamily, planted: OutcomeTree, names: Sequence[str]
+    ) -> Iterator[LiftedRule]:
+        """Yield a rule for each leaf of a tree of distributions in which a pair was tried."""
+        conditions = _paths(planted.tree, self._literals(family, names))
+        shown: dict[int, list[Mapping[int, int]]] = {}
+        for pair in self._model.family_pairs(family):
+            told = self._model.trees.expected(planted, pair.capability, pair.row)
+            shown.setdefault(told.leaf, []).append(told.counts(pair.counts))
+        for leaf, pairs in sorted(
+            shown.items(), key=lambda one: -planted.tree.counts[one[0]].sum()
+        ):
+            counts = planted.tree.counts[leaf]
+            effects = []
+            for number in sorted(np.flatnonzero(counts).tolist(), key=lambda n: (-counts[n], n)):
+                (meant,) = self._meaning(planted.outcomes[number], names)
+                share = float(counts[number] / counts.sum())
+                effects.append(LiftedEffect(*meant, int(counts[number]), share))
+            idle = all(not one.changes for one in effects)
+            foreseen = sum(-1 not in own for own in pairs)
+            consequence = Consequence.IDLE if idle else Consequence.ACT
+            yield LiftedRule(conditions[leaf], consequence, tuple(effects), len(pairs), foreseen)
 
     def _ground_class(self, number: int) -> LiftedOutcome:
         if number == 0:
@@ -556,7 +588,8 @@ class _Reader:
             behavior.always - behavior.proven - set(required), key=lambda n: (n < 0, n)
         )
         counts: Counter[int] = Counter()
-        for number, binding in self._drawn_of(behavior):
+        own = dict(self._drawn_of(behavior))
+        for number, binding in own.items():
             order = self._experts.behaviors.effects_in_order(behavior.form, binding)
             for effect, count in self._model.drawn(number).items():
                 counts[order.get(effect, _FAILS)] += count
@@ -583,6 +616,7 @@ class _Reader:
             tuple(behavior.seen),
             self._either(behavior, names),
             literals(self._telling(behavior, doubtful)),
+            not own or not self._pursued.isdisjoint(own),
         )
 
     def _drawn_of(self, behavior: Behavior) -> Iterator[tuple[int, Binding]]:
@@ -592,6 +626,18 @@ class _Reader:
                 form, binding = self._experts.behaviors.lifted(number)
                 if form == behavior.form:
                     yield number, binding
+
+    @cached_property
+    def _pursued(self) -> set[int]:
+        """The types that pairs of families have shown that pursue their requests."""
+        return {
+            number
+            for family in self._experts.families.all
+            if family.key not in self._model.trees.by_family
+            and self._experts.rules_of(family) == PURSUING
+            for member in family.members
+            for number in self._model.labels_of(member).values()
+        }
 
     def _either(
         self, behavior: Behavior, names: Sequence[str]

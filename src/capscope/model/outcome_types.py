@@ -337,7 +337,8 @@ class PoolingFit(NamedTuple):
 
 
 def fit_poolings(
-    pairs: Mapping[int, Sequence[EffectCounts]], odds: Sequence[Mapping[Effect, float]]
+    pairs: Mapping[int, Sequence[Mapping[T, int]]],
+    odds: Sequence[Mapping[T, float]] | Mapping[int, Mapping[T, float]],
 ) -> dict[int, PoolingFit]:
     """Return the pooling of each type that has several outcomes, given the draws of its pairs."""
     types = [number for number in pairs if len(odds[number]) > 1]
@@ -357,7 +358,7 @@ def fit_poolings(
     }
 
 
-def _log_likelihoods(pairs: Iterable[EffectCounts], odds: Mapping[Effect, float]) -> list[float]:
+def _log_likelihoods(pairs: Iterable[Mapping[T, int]], odds: Mapping[T, float]) -> list[float]:
     # A pair with an effect that the type lacks is an outlier, whatever the parameters.
     rows = Counter(
         tuple(counts.get(effect, 0) for effect in odds)

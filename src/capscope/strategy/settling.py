@@ -129,17 +129,19 @@ def _half_width(most: float, draws: int, width: float) -> float:
     return width * sqrt(share * (1.0 - share) / draws)
 
 
-class ImpreciseTypes(NamedTuple):
-    """The outcome types of a model whose probabilities are not known precisely enough."""
+class Imprecise(NamedTuple):
+    """The outcome types and rules of a model whose probabilities are not known precisely enough."""
 
     types: Sequence[Sequence[Effect]]
-    """The outcomes of each, the most probable first; the least executed type first."""
+    """The outcomes of each type, the most probable first; the least executed type first."""
+    families: Sequence[str]
+    """Of families that are told by a tree, once for each such rule."""
     several: int
-    """How many types have several outcomes."""
+    """How many types and such rules have several outcomes."""
 
     @classmethod
-    def of(cls, model: LearnedModel, settings: Settings) -> ImpreciseTypes:
-        """Return the types whose mean probabilities may be off by more than the precision.
+    def of(cls, model: LearnedModel, settings: Settings) -> Imprecise:
+        """Return those whose mean probabilities may be off by more than the precision.
 
         The others are all within it with probability 1 − δ, on average over their executions.
 
@@ -148,16 +150,34 @@ class ImpreciseTypes(NamedTuple):
             settings: Has δ and the precision.
         """
         odds, draws = model.types.odds, model.types.draws
-        several = [i for i, known in enumerate(odds) if len(known) > 1 and draws[i]]
-        error = settings.delta / max(sum(len(odds[i]) - 1 for i in several), 1)
-        width = NormalDist().inv_cdf(1 - error / 2)
-        imprecise = [
-            i
-            for i in several
-            if _half_width(max(odds[i].values()) * draws[i], draws[i], width) > settings.precision
+        used = {
+            number
+            for capability in range(len(model.capabilities))
+            if model.trees.of(capability) is None
+            for number in model.labels_of(capability).values()
+        }
+        several = [i for i in sorted(used) if len(odds[i]) > 1 and draws[i]]
+        planted = model.trees.by_family
+        told = [
+            (family.name, rule)
+            for own, family in zip(model.experts.families.all, model.families, strict=True)
+            if own.key in planted
+            for rule in family.rules
+            if len(rule.effects) > 1
         ]
+        numbers = [len(odds[i]) - 1 for i in several] + [len(u.effects) - 1 for _, u in told]
+        width = NormalDist().inv_cdf(1 - settings.delta / max(sum(numbers), 1) / 2)
+
+        def wide(most: float, total: int) -> bool:
+            return _half_width(most, total, width) > settings.precision
+
+        imprecise = [i for i in several if wide(max(odds[i].values()) * draws[i], draws[i])]
         imprecise.sort(key=lambda i: draws[i])
-        return cls([sorted(odds[i], key=lambda e: -odds[i][e]) for i in imprecise], len(several))
+        return cls(
+            [sorted(odds[i], key=lambda e: -odds[i][e]) for i in imprecise],
+            [name for name, u in told if wide(max(e.count for e in u.effects), u.executions)],
+            len(numbers),
+        )
 
 
 @dataclass(frozen=True)
