@@ -108,7 +108,8 @@ def test_in_a_world_in_which_changes_depend_on_what_no_predicate_says_doubt_is_l
     graph = graph_of(transitions(hidden, drawn_pairs(400)))
     doubt, failures, number = doubt_and_failures(LearnedModel.fitted(graph), hidden)
     assert number > 50
-    assert failures > 0.3
+    # Several outcomes are expected of a pair, so less than the half that differs is a failure.
+    assert failures > 0.1
     assert doubt == pytest.approx(failures, abs=0.15)
 
 

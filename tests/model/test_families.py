@@ -153,24 +153,31 @@ def tried(model, intent):
 
 
 def after_rule(model, rule, names, state):
-    """Return the states that a printed rule means: its most frequent change, or none."""
-    words = model.graph.vocabulary
+    """Return the states that a printed rule means; None if a relation picks out no one object."""
     if rule.consequence is Consequence.IDLE:
         return {state}
+    ends = [after_effect(model, effect, names, state) for effect in rule.meant]
+    return None if None in ends else set(ends)
+
+
+def after_effect(model, effect, names, state):
+    words = model.graph.vocabulary
     known = dict(names)
-    (effect, *_) = rule.effects
     for name, relation in effect.where:
         others = sorted(set(words.objects) - set(names.values()))
         fitting = [o for o in others if holds(relation, {**names, name: o}, state, words)]
         if len(fitting) != 1:
             return None
         known[name] = fitting[0]
+    written = {name for change in effect.changes for name in change.atoms[0][1]}
+    if len({known.get(name, name) for name in written}) < len(written):
+        return None
     after = state
     for change in effect.changes:
         ((name, args),) = change.atoms
         text = words.bit_of(f"{name}({','.join(known.get(o, o) for o in args)})")
         after = after | text if change.positive else after & ~text
-    return {after}
+    return after
 
 
 def test_a_rule_that_says_what_is_done_means_what_is_predicted(model):

@@ -62,7 +62,7 @@ def test_the_likelihood_of_draws_is_the_product_of_the_predictions_of_each(pooli
 def test_pairs_that_behave_alike_share_their_draws():
     rng = random.Random(1)
     pairs = [drawn(rng, 0.7, 3) for _ in range(300)]
-    ((pooling, weights),) = fit_poolings({0: pairs}, [ODDS]).values()
+    ((pooling, weights, _),) = fit_poolings({0: pairs}, {0: ODDS}).values()
     assert sum(weights) == pytest.approx(1.0)
     assert pooling.strength >= 100
     assert pooling.odd_one_out <= 0.05
@@ -72,7 +72,7 @@ def test_pairs_that_behave_alike_share_their_draws():
 def test_pairs_that_differ_keep_to_their_own_draws():
     rng = random.Random(1)
     pairs = [drawn(rng, rng.choice([0.95, 0.45]), 20) for _ in range(100)]
-    ((pooling, weights),) = fit_poolings({0: pairs}, [ODDS]).values()
+    ((pooling, weights, _),) = fit_poolings({0: pairs}, {0: ODDS}).values()
     assert sum(weights) == pytest.approx(1.0)
     assert pooling.strength == 10
     assert pooling.odds_of({DONE: 20}, ODDS)[DONE] > 0.88
@@ -81,13 +81,13 @@ def test_pairs_that_differ_keep_to_their_own_draws():
 def test_a_type_with_few_draws_is_pooled_as_most_types_of_the_agent_are():
     rng = random.Random(1)
     pairs = {t: [drawn(rng, 0.7, 3) for _ in range(300)] for t in range(5)}
-    fitted = fit_poolings({**pairs, 5: [{DONE: 1}, {LOST: 1}]}, [ODDS] * 6)
+    fitted = fit_poolings({**pairs, 5: [{DONE: 1}, {LOST: 1}]}, dict.fromkeys(range(6), ODDS))
     assert fitted[5].best.strength >= 100
-    assert fit_poolings({0: [{DONE: 1}, {LOST: 1}]}, [ODDS])[0].best == GRID[0]
+    assert fit_poolings({0: [{DONE: 1}, {LOST: 1}]}, {0: ODDS})[0].best == GRID[0]
 
 
 def test_a_type_with_one_outcome_needs_no_pooling():
-    assert fit_poolings({0: [{DONE: 4}]}, [{DONE: 1.0}]) == {}
+    assert fit_poolings({0: [{DONE: 4}]}, {0: {DONE: 1.0}}) == {}
 
 
 @pytest.mark.parametrize("pooling", GRID)

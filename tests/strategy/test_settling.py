@@ -270,33 +270,49 @@ def test_a_verdict_counts_like_a_recount(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_types_of_a_model_that_are_not_named_are_known_precisely(seed):
+def test_the_rules_of_a_model_that_are_not_named_are_known_precisely(seed):
     answers, precision = switching(slip=0.3), 0.1
     settings = Settings(intents=tuple(map(str, answers.intents())), audit=0.0, precision=precision)
     run = assess(answers.problem(), seed=seed, settings=settings, budget=Budget(executions=1400))
     types, families, several = run.imprecise
-    named = {frozenset(effects) for effects in imprecise}
-    types = [odds for odds in run.model.types.odds if len(odds) > 1]
-    assert several == len(types) == 8
-    known = [odds for odds in types if frozenset(odds) not in named]
-    assert len(known) > 2
-    assert all(abs(max(odds.values()) - 0.7) <= precision for odds in known)
+    named = {frozenset(effects) for effects in types}
+    trees = run.model.trees
+    used = {
+        number
+        for capability in range(len(run.capabilities))
+        if trees.of(capability) is None
+        for number in run.model.labels_of(capability).values()
+    }
+    odds = [run.model.types.odds[number] for number in used]
+    odds = [one for one in odds if len(one) > 1]
+    planted = [f.key in trees.by_family for f in run.model.experts.families.all]
+    rules = [
+        (family.name, rule)
+        for family, own in zip(run.model.families, planted, strict=True)
+        for rule in family.rules
+        if own and len(rule.effects) > 1
+    ]
+    assert several == len(odds) + len(rules) >= 8
+    known = [max(one.values()) for one in odds if frozenset(one) not in named]
+    known += [max(e.probability for e in u.effects) for name, u in rules if name not in families]
+    assert known
+    assert all(abs(most - 0.7) <= precision for most in known)
 
 
-def test_after_few_executions_every_type_with_several_outcomes_is_named():
+def test_after_few_executions_every_rule_with_several_outcomes_is_named():
     answers = switching(slip=0.3)
     settings = Settings(intents=tuple(map(str, answers.intents())), audit=0.0)
     run = assess(answers.problem(), settings=settings, budget=Budget(executions=120))
     types, families, several = run.imprecise
-    assert len(imprecise) == several > 2
+    assert len(types) + len(families) == several > 2
     (note,) = precision_notes(run)
     assert note.startswith(
-        f"probabilities are known to within 0.05 except for {several} of {several} outcome types "
-        "with several outcomes: "
+        f"probabilities are known to within 0.05 except for {several} of {several} rules with "
+        "several outcomes: "
     )
-    assert note.endswith(f" and {several - 3} more")
-    names = note.rpartition(": ")[2].removesuffix(f" and {several - 3} more").split(", ")
-    assert set(names) <= {str(intent) for intent in answers.intents()}
+    names = note.rpartition(": ")[2].replace(" and ", ", ").split(", ")
+    literals = {str(intent) for intent in answers.intents()}
+    assert {name for name in names if not name.endswith(" more")} <= literals
 
 
 def test_an_agent_without_chance_has_nothing_to_be_named():

@@ -63,6 +63,8 @@ from capscope.model.outcome_trees import (
 from capscope.model.outcome_types import (
     NO_CHANGE,
     NOTHING,
+    UNSURE,
+    UNSURE_GRID,
     OutcomeTypes,
     PoolingFit,
     TypeOdds,
@@ -119,7 +121,7 @@ class LearnedModel:
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = self._new_experts()
         self.trees = OutcomeTrees(self.experts.families, graph.vocabulary)
-        self._tree_poolings: dict[object, dict[int, PoolingFit]] = {}  # by family and leaf
+        self._tree_poolings: dict[tuple[object, int], PoolingFit] | None = None  # by leaf
         self._fitted_to = graph
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
@@ -248,10 +250,10 @@ class LearnedModel:
                 believed = (one.tolist() for one in self.experts.believed(capability, rows))
                 for row, number, share in zip(asked, *believed, strict=True):
                     pair = FamilyPair(capability, row, self._core_counts(row, capability))
-                    known = 1.0 - share <= _UNKNOWN
-                    held.add(
-                        key, half, pair, self._odds_at(row, capability, number) if known else {}
-                    )
+                    odds = self._odds_at(row, capability, number)
+                    if 1.0 - share > _UNKNOWN:  # nothing is claimed of it, but something is known
+                        odds = {effect: share * p for effect, p in odds.items()}
+                    held.add(key, half, pair, odds)
                 numbers = np.array(list(asked.values()))[:, None]
                 self.experts.score(capability, rows, partial(np.equal, numbers))
         return held
@@ -487,7 +489,7 @@ class LearnedModel:
             shown: dict[int, list[Mapping[Effect, int]]] = {}
             for label, pair in self._labeled():
                 shown.setdefault(label, []).append(pair.counts)
-            self._poolings = fit_poolings(shown, self.types.odds)
+            self._poolings = fit_poolings(shown, dict(enumerate(self.types.odds)))
         return self._poolings.get(number, PoolingFit())
 
     def _grow(self, capability: int) -> None:
@@ -510,12 +512,10 @@ class LearnedModel:
         row = self.matrix.add(state)
         told = self._told(row, capability)
         if told is not None:
-            pair = self._pair(state, capability)
-            if pair is None and told.doubt > _UNKNOWN:
+            shown = self.trees.shown(capability, row)
+            if shown is None and told.doubt > _UNKNOWN:
                 return False
-            return self._allowed(
-                {*told.effects, *(pair.counts if pair else ())}, state, capability, after
-            )
+            return self._allowed({*told.effects, *(shown or ())}, state, capability, after)
         number = self._labels[capability].get(row)
         if number is None:
             number, disagreement = self.infer(row, capability)
@@ -622,7 +622,7 @@ class LearnedModel:
         for family, earlier in zip(planted, before, strict=True):
             tree = self.trees.by_family[family.key]
             self.trees.recount(tree, earlier, self.family_pairs(family))
-        self._tree_poolings.clear()
+        self._tree_poolings = None
         self._estimate_odds(possible, weigh=True)
 
     @cached_property
@@ -779,7 +779,7 @@ class LearnedModel:
         self, told: Expected, state: State, capability: int, pair: PairStats | None = None
     ) -> LearnedPrediction:
         """Predict by the tree of a family, and by what a pair has shown itself."""
-        rule = tuple(sorted(told.effects))
+        rule = tuple(sorted({*told.effects, *(() if pair is None else pair.counts)}))
         if pair is None:
             if told.doubt > _UNKNOWN:
                 support = Support(rule, told.draws, 0, 0.0, told.leaf)
@@ -790,7 +790,7 @@ class LearnedModel:
                 lambda: told.doubt,
                 Support(rule, told.draws, 0, told.draws, told.leaf),
             )
-        pooling = self._poolings_of_tree(capability).get(told.leaf, PoolingFit())
+        pooling = self._tree_pooling(capability, told.leaf)
         worth = pooling.worth(pair.counts, told.effects, told.draws, told.draws)
         return LearnedPrediction(
             self._ends(
@@ -804,23 +804,25 @@ class LearnedModel:
             Support(rule, told.draws, pair.total, worth, told.leaf),
         )
 
-    def _poolings_of_tree(self, capability: int) -> Mapping[int, PoolingFit]:
-        """Return how far the probabilities of each leaf count for its pairs."""
-        family = self.experts.families.of[capability]
-        if family.key not in self._tree_poolings:
-            shown: dict[int, list[Mapping[int, int]]] = {}
-            odds: dict[int, dict[int, float]] = {}
-            for pair in self.family_pairs(family):
-                told = self._told(pair.row, pair.capability)
-                assert told is not None, "the family has a tree"
-                shown.setdefault(told.leaf, []).append(told.counts(pair.counts))
-                own = odds.setdefault(told.leaf, {})
-                own |= {
-                    told.numbers[e]: max(p, own.get(told.numbers[e], 0.0))
-                    for e, p in told.effects.items()
-                }
-            self._tree_poolings[family.key] = fit_poolings(shown, odds)
-        return self._tree_poolings[family.key]
+    def _tree_pooling(self, capability: int, leaf: int) -> PoolingFit:
+        """Return how far the probabilities of a leaf count for its pairs."""
+        if self._tree_poolings is None:
+            shown: dict[tuple[object, int], list[Mapping[int, int]]] = {}
+            odds: dict[tuple[object, int], dict[int, float]] = {}
+            for family in self.experts.families.all:
+                if family.key in self.trees.by_family:
+                    tree = self.trees.by_family[family.key]
+                    for pair in self.family_pairs(family):
+                        told = self.trees.expected(tree, pair.capability, pair.row)
+                        own = told.counts(pair.counts)
+                        if sum(own.values()) > 1:
+                            shown.setdefault((family.key, told.leaf), []).append(own)
+                        shares = odds.setdefault((family.key, told.leaf), {})
+                        for number, effect in told.meaning.items():
+                            shares[number] = max(told.effects[effect], shares.get(number, 0.0))
+            self._tree_poolings = fit_poolings(shown, odds, UNSURE_GRID)
+        key = self.experts.families.of[capability].key
+        return self._tree_poolings.get((key, leaf), UNSURE)
 
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
         told = self._told(self.matrix.add(state), capability)

@@ -137,14 +137,17 @@ class LiftedEffect:
     def at(self, binding: Mapping[str, str], state: State, vocabulary: Vocabulary) -> Effect | None:
         """Return the changes with objects for variables.
 
-        None if a relation picks out no object or several, or two pick out the same one.
+        None if a relation picks out no object or several, or two names stand for the same one.
         """
         objects = dict(binding)
         for name, relation in self.where:
             found = relation.further(binding, state, vocabulary)
-            if len(found) != 1 or found <= {(known,) for known in objects.values()}:
+            if len(found) != 1:
                 return None
             (objects[name],) = next(iter(found))
+        named = {name for change in self.changes for name in change.atoms[0][1]}
+        if len({objects.get(name, name) for name in named}) < len(named):
+            return None
         masks = {True: 0, False: 0}
         for change in self.changes:
             ((predicate, arguments),) = change.atoms
@@ -386,9 +389,12 @@ class _Reader:
         """Yield a rule for each leaf of a tree of distributions in which a pair was tried."""
         conditions = _paths(planted.tree, self._literals(family, names))
         shown: dict[int, list[Mapping[int, int]]] = {}
+        shares: dict[tuple[int, int], list[float]] = {}
         for pair in self._model.family_pairs(family):
             told = self._model.trees.expected(planted, pair.capability, pair.row)
             shown.setdefault(told.leaf, []).append(told.counts(pair.counts))
+            for number, effect in told.meaning.items():
+                shares.setdefault((told.leaf, number), []).append(told.effects[effect])
         for leaf, pairs in sorted(
             shown.items(), key=lambda one: -planted.tree.counts[one[0]].sum()
         ):
@@ -396,8 +402,9 @@ class _Reader:
             effects = []
             for number in sorted(np.flatnonzero(counts).tolist(), key=lambda n: (-counts[n], n)):
                 (meant,) = self._meaning(planted.outcomes[number], names)
-                share = float(counts[number] / counts.sum())
-                effects.append(LiftedEffect(*meant, int(counts[number]), share))
+                share, given = float(counts[number] / counts.sum()), shares.get((leaf, number))
+                spread = (min(given), max(given)) if given else None
+                effects.append(LiftedEffect(*meant, int(counts[number]), share, spread=spread))
             idle = all(not one.changes for one in effects)
             foreseen = sum(-1 not in own for own in pairs)
             consequence = Consequence.IDLE if idle else Consequence.ACT

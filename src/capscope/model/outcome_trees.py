@@ -81,6 +81,10 @@ class OutcomeTree:
     tree: Tree
     """Its counts are those of the outcomes."""
     lessons: OutcomeLessons
+    known: Floats
+    """The executions in each node when the tree was grown."""
+    shown: Mapping[tuple[int, int], frozenset[Effect]]
+    """What each tried pair had shown then, by capability and row."""
     novelty: float = 1.0
     """After n executions under a condition the next outcome is new with novelty / (n + novelty)."""
 
@@ -92,8 +96,8 @@ class Expected(NamedTuple):
     """The node of the tree."""
     effects: Mapping[Effect, float]
     """With probabilities; empty if nothing that was seen under the condition is possible here."""
-    numbers: Mapping[Effect, int]
-    """The outcome of the tree that each effect is."""
+    meaning: Mapping[int, Effect]
+    """The effect that each outcome of the tree means here; several may mean the same one."""
     draws: int
     """The executions under the condition."""
     doubt: float
@@ -101,9 +105,10 @@ class Expected(NamedTuple):
 
     def counts(self, pair: Mapping[Effect, int]) -> dict[int, int]:
         """Count the outcomes of the tree that a pair has shown; -1 is any other."""
+        number_of = {effect: number for number, effect in reversed([*self.meaning.items()])}
         found: Counter[int] = Counter()
         for effect, number in pair.items():
-            found[self.numbers.get(effect, -1)] += number
+            found[number_of.get(effect, -1)] += number
         return found
 
 
@@ -117,8 +122,14 @@ class OutcomeTrees:
         """The trees that stand for a family, by its key."""
 
     def of(self, capability: int) -> OutcomeTree | None:
-        """Return the tree that stands for the family of a capability."""
-        return self.by_family.get(self._families.of[capability].key)
+        """Return the tree that stands for the family of a capability, if one does."""
+        known = self._families.of[capability : capability + 1]
+        return self.by_family.get(known[0].key) if known else None
+
+    def shown(self, capability: int, row: int) -> frozenset[Effect] | None:
+        """Return what a pair had shown when its tree was grown; None if it was not tried."""
+        tree = self.of(capability)
+        return None if tree is None else tree.shown.get((capability, row))
 
     def grown(
         self,
@@ -153,7 +164,9 @@ class OutcomeTrees:
             tuple(column[one] for one in _presupposed(outcome) if one in column)
             for outcome in outcomes
         ]
-        return OutcomeTree(outcomes, grow_pruned(bits, counts, costs, presupposed), lessons)
+        tree = grow_pruned(bits, counts, costs, presupposed)
+        effects = {(one.capability, one.row): frozenset(one.counts) for one in pairs}
+        return OutcomeTree(outcomes, tree, lessons, tree.counts.sum(axis=1), effects)
 
     def _lifted(self, pairs: Sequence[FamilyPair]) -> Iterator[Mapping[LiftedOutcome, int]]:
         """Describe the effects of pairs; of several descriptions, the one that fits most often."""
@@ -206,27 +219,33 @@ class OutcomeTrees:
         leaf = int(tree.tree.leaves(bits)[0])
         counts, state = tree.tree.counts[leaf], self._families.states[row]
         shares: dict[Effect, float] = {}
-        numbers: dict[Effect, int] = {}
+        meaning: dict[int, Effect] = {}
         for number in np.flatnonzero(counts).tolist():
             effect = self._resolved(tree.outcomes[number], capability, row)
             if effect is not None:
                 # An effect that adds what holds already changes less than it does elsewhere.
-                own = Effect.between(state, effect.apply(state))
+                own = meaning[number] = Effect.between(state, effect.apply(state))
                 shares[own] = shares.get(own, 0.0) + float(counts[number])
-                numbers.setdefault(own, number)
-        total, draws = sum(shares.values()), int(counts.sum())
+        total = sum(shares.values())
         shares = {effect: share / total for effect, share in shares.items()}
-        return Expected(leaf, shares, numbers, draws, tree.novelty / (draws + tree.novelty))
+        doubt = tree.novelty / (tree.known[leaf] + tree.novelty) if shares else 1.0
+        return Expected(leaf, shares, meaning, int(counts.sum()), float(doubt))
 
     def recount(
         self, tree: OutcomeTree, before: Sequence[FamilyPair], after: Sequence[FamilyPair]
     ) -> None:
         """Count further executions of outcomes that are held possible; others stay impossible."""
+        expected = {
+            (pair.capability, pair.row): self.expected(tree, pair.capability, pair.row)
+            for pair in after
+        }
         for pairs, sign in ((before, -1), (after, 1)):
             for pair in pairs:
-                expected = self.expected(tree, pair.capability, pair.row)
-                for effect, number in expected.numbers.items():
-                    tree.tree.counts[expected.leaf, number] += sign * pair.counts.get(effect, 0)
+                own = expected[pair.capability, pair.row]
+                for number, shown in own.counts(pair.counts).items():
+                    if number >= 0:
+                        tree.tree.counts[own.leaf, number] += sign * shown
+        tree.shown = {(one.capability, one.row): frozenset(one.counts) for one in after}
 
     def _resolved(self, outcome: LiftedOutcome, capability: int, row: int) -> Effect | None:
         """Return the effect that a description means in a state; None if it means none."""

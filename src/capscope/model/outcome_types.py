@@ -227,6 +227,7 @@ _LEAST_WEIGHT = 0.01
 """Of a pooling that an interval allows for."""
 EffectCounts = Mapping[Effect, int]
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class TypeOdds(NamedTuple):
@@ -300,6 +301,10 @@ class OddsPooling(NamedTuple):
 
 
 GRID = tuple(OddsPooling(strength, odd) for strength in _STRENGTHS for odd in _ODD_ONES)
+UNSURE_GRID = tuple(
+    OddsPooling(strength, odd) for odd in (1.0, 5.0, *_ODD_ONES) for strength in _STRENGTHS
+)
+"""Where pairs may just be different from each other, as far as repeated draws do not tell."""
 
 
 class PoolingFit(NamedTuple):
@@ -308,6 +313,7 @@ class PoolingFit(NamedTuple):
     best: OddsPooling = OddsPooling()
     weights: tuple[float, ...] = (1.0,) + (0.0,) * (len(GRID) - 1)
     """How likely each pooling of the grid is."""
+    grid: tuple[OddsPooling, ...] = GRID
 
     def worth(
         self, counts: Mapping[T, int], odds: Mapping[T, float], draws: int, most: int
@@ -327,7 +333,7 @@ class PoolingFit(NamedTuple):
         if len(odds) == 1 and counts.keys() <= odds.keys():
             return most
         mean, variance = self.best.odds_of(counts, odds), 0.0
-        for pooling, weight in zip(GRID, self.weights, strict=True):
+        for pooling, weight in zip(self.grid, self.weights, strict=True):
             if weight >= _LEAST_WEIGHT:
                 own = pooling.odds_of(counts, odds)
                 apart = ((own[e] - p) ** 2 / (p * (1 - p)) for e, p in mean.items() if 0 < p < 1)
@@ -336,29 +342,36 @@ class PoolingFit(NamedTuple):
         return min(1.0 / variance - 1.0, most)
 
 
+UNSURE = PoolingFit(UNSURE_GRID[0], (1.0,) + (0.0,) * (len(UNSURE_GRID) - 1), UNSURE_GRID)
+"""What is believed before any pair was drawn again."""
+
+
 def fit_poolings(
-    pairs: Mapping[int, Sequence[Mapping[T, int]]],
-    odds: Sequence[Mapping[T, float]] | Mapping[int, Mapping[T, float]],
-) -> dict[int, PoolingFit]:
+    pairs: Mapping[K, Sequence[Mapping[T, int]]],
+    odds: Mapping[K, Mapping[T, float]],
+    grid: tuple[OddsPooling, ...] = GRID,
+) -> dict[K, PoolingFit]:
     """Return the pooling of each type that has several outcomes, given the draws of its pairs."""
     types = [number for number in pairs if len(odds[number]) > 1]
     if not types:
         return {}
-    scores = np.array([_log_likelihoods(pairs[number], odds[number]) for number in types])
+    scores = np.array([_log_likelihoods(pairs[number], odds[number], grid) for number in types])
     scores -= scores.max(axis=1, keepdims=True)
     weights = np.exp(scores)
-    usual = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0) + 1.0 / len(GRID)
+    usual = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0) + 1.0 / len(grid)
     best = (scores + np.log(usual)).round(6).argmax(axis=1)
     # Too wide an interval costs some draws; too narrow a one is wrong about many pairs.
-    weights *= usual * np.array([pooling.strength**-0.5 for pooling in GRID])
+    weights *= usual * np.array([pooling.strength**-0.5 for pooling in grid])
     shares = (weights / weights.sum(axis=1, keepdims=True)).tolist()
     return {
-        number: PoolingFit(GRID[i], tuple(own))
+        number: PoolingFit(grid[i], tuple(own), grid)
         for number, i, own in zip(types, best.tolist(), shares, strict=True)
     }
 
 
-def _log_likelihoods(pairs: Iterable[Mapping[T, int]], odds: Mapping[T, float]) -> list[float]:
+def _log_likelihoods(
+    pairs: Iterable[Mapping[T, int]], odds: Mapping[T, float], grid: Sequence[OddsPooling]
+) -> list[float]:
     # A pair with an effect that the type lacks is an outlier, whatever the parameters.
     rows = Counter(
         tuple(counts.get(effect, 0) for effect in odds)
@@ -366,7 +379,7 @@ def _log_likelihoods(pairs: Iterable[Mapping[T, int]], odds: Mapping[T, float]) 
         if counts.keys() <= odds.keys()
     )
     shares = list(odds.values())
-    return [pooling.log_likelihood(rows, shares) for pooling in GRID]
+    return [pooling.log_likelihood(rows, shares) for pooling in grid]
 
 
 def conditional_odds(
