@@ -654,7 +654,10 @@ class LearnedModel:
         """Return what carries over to another instance; raise if predicates contradict."""
         shared = SharedPredicates.of(self.graph.vocabulary, vocabulary)
         parts = tuple(part.carried_over() for part in self.parts)
-        trees = {key: tree.lessons for key, tree in self.trees.by_family.items()}
+        trees = {
+            key: replace(tree.lessons, novelty=tree.novelty)
+            for key, tree in self.trees.by_family.items()
+        }
         lessons = replace(self.experts.lessons(), parts=parts, trees=trees)
         return lessons.about(frozenset(shared.shared))
 

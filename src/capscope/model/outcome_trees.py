@@ -64,6 +64,7 @@ class OutcomeLessons:
 
     features: TermRows
     outcomes: tuple[Mapping[LiftedOutcome, int], ...]
+    novelty: float = 1.0
 
     @property
     def predicates(self) -> frozenset[str]:
@@ -442,7 +443,7 @@ class HeldOut:
         if told < given + margin:
             return None
         grown = trees.grown(family, pairs, before)
-        grown.novelty = likeliest_novelty(novel)
+        grown.novelty = before.novelty if before and not novel else likeliest_novelty(novel)
         return grown
 
 
