@@ -173,7 +173,7 @@ def test_predictions_of_untried_pairs_are_the_rule_and_those_of_tried_ones_keep_
             shares = Counter()
             for effect, end in zip(rule.effects, ends, strict=True):
                 if end is not None:
-                    shares[end.apply(state)] += effect.count
+                    shares[end.apply(state)] += effect.probability
             assert set(untried) in (set(shares), set())
             for end, share in untried.items():
                 assert share == pytest.approx(shares[end] / shares.total())

@@ -35,7 +35,7 @@ from capscope.model.trees import Tree
 
 if TYPE_CHECKING:
     from capscope.model.learned_model import LearnedModel
-    from capscope.model.outcome_trees import OutcomeTree
+    from capscope.model.outcome_trees import Expected, OutcomeTree
 
 _FURTHER = "·"
 """How a further object of an atom is written."""
@@ -386,27 +386,25 @@ class _Reader:
     def _tree_rules(
         self, family: CapabilityFamily, planted: OutcomeTree, names: Sequence[str]
     ) -> Iterator[LiftedRule]:
-        """Yield a rule for each leaf of a tree of distributions in which a pair was tried."""
+        """Yield a rule for each leaf of a tree of distributions."""
         conditions = _paths(planted.tree, self._literals(family, names))
-        shown: dict[int, list[Mapping[int, int]]] = {}
-        shares: dict[tuple[int, int], list[float]] = {}
+        told: dict[int, list[tuple[Expected, Mapping[int, int]]]] = {}
         for pair in self._model.family_pairs(family):
-            told = self._model.trees.expected(planted, pair.capability, pair.row)
-            shown.setdefault(told.leaf, []).append(told.counts(pair.counts))
-            for number, effect in told.meaning.items():
-                shares.setdefault((told.leaf, number), []).append(told.effects[effect])
-        for leaf, pairs in sorted(
-            shown.items(), key=lambda one: -planted.tree.counts[one[0]].sum()
-        ):
-            counts = planted.tree.counts[leaf]
+            expected = self._model.trees.expected(planted, pair.capability, pair.row)
+            told.setdefault(expected.leaf, []).append((expected, expected.counts(pair.counts)))
+        draws = planted.tree.counts.sum(axis=1)
+        for leaf in sorted(conditions, key=lambda leaf: (-draws[leaf], leaf)):
+            pairs, counts = told.get(leaf, []), planted.tree.counts[leaf]
             effects = []
             for number in sorted(np.flatnonzero(counts).tolist(), key=lambda n: (-counts[n], n)):
                 (meant,) = self._meaning(planted.outcomes[number], names)
-                share, given = float(counts[number] / counts.sum()), shares.get((leaf, number))
+                given = [e.effects[e.meaning[number]] for e, _ in pairs if number in e.meaning]
+                shown = sum(own.get(number, 0) for _, own in pairs)
+                share = float(counts[number] / draws[leaf])
                 spread = (min(given), max(given)) if given else None
-                effects.append(LiftedEffect(*meant, int(counts[number]), share, spread=spread))
+                effects.append(LiftedEffect(*meant, shown, share, spread=spread))
             idle = all(not one.changes for one in effects)
-            foreseen = sum(-1 not in own for own in pairs)
+            foreseen = sum(-1 not in own for _, own in pairs)
             consequence = Consequence.IDLE if idle else Consequence.ACT
             yield LiftedRule(conditions[leaf], consequence, tuple(effects), len(pairs), foreseen)
 
