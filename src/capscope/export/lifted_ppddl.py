@@ -169,9 +169,20 @@ class _Writer:
         parts = [self._literal(one, schema, within=roles) for one in rule.when]
         for name, relation in where.items():
             parts += [self._literal(relation, schema), self._only(name, relation, schema, roles)]
+        parts += dict.fromkeys(one for e in effects for one in self._apart(e, schema))
         asked = json.dumps(family.name if rule.capability is None else str(rule.capability))
         comment = f"asked for {asked}; pairs: {rule.pairs}, executions: {rule.executions}"
         return self._action(title, comment, schema, parts, effects)
+
+    def _apart(self, effect: LiftedEffect, schema: _Schema) -> Iterator[str]:
+        """Say that the objects which an effect names are none of its variables."""
+        used = {a: None for change in effect.changes for a in change.atoms[0][1]}
+        for name in used:
+            for variable in used if name not in schema.types else ():
+                if variable in schema.types and name in self._vocabulary.objects_of(
+                    schema.types[variable]
+                ):
+                    yield f"(not (= {schema.written[variable]} {self._object(name)}))"
 
     def _only(
         self, name: str, relation: LiftedLiteral, schema: _Schema, roles: Iterable[str]

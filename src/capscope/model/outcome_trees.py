@@ -48,6 +48,7 @@ _LONE_COST = 2.0  # of a condition that selects one of n pairs, times log n nats
 _SLIP = 0.02  # probability that is left for outcomes that were held impossible
 _OTHERS = 50  # among as many
 _NOVELTY = tuple(2.0**k for k in range(-7, 4))
+_PRIOR_NOVELTY = 1, 0.5, 1.0  # as if, after one execution, half a new outcome had been seen of one
 
 
 class FamilyPair(NamedTuple):
@@ -428,9 +429,9 @@ class HeldOut:
             The tree, grown on all pairs; None if the experts are to be believed.
         """
         given = self._given[family.key]
-        if given > -margin:
+        if given > -margin or (before is None and not self._asked[family.key]):
             return None
-        told, novel = 0.0, list[tuple[int, int, int]]()
+        told, novel = 0.0, list[tuple[int, float, float]]()
         for asked in self._asked[family.key].values():
             without = {(pair.capability, pair.row) for pair in asked}
             known = [pair for pair in pairs if (pair.capability, pair.row) not in without]
@@ -455,7 +456,7 @@ def log_likelihood(counts: Mapping[Effect, int], expected: Mapping[Effect, float
     )
 
 
-def likeliest_novelty(shown: Sequence[tuple[int, int, int]]) -> float:
+def likeliest_novelty(shown: Sequence[tuple[int, float, float]]) -> float:
     """Return the novelty that explains held-out executions best.
 
     Args:
@@ -465,7 +466,7 @@ def likeliest_novelty(shown: Sequence[tuple[int, int, int]]) -> float:
 
     def score(novelty: float) -> float:
         total = 0.0
-        for known, missed, own in shown:
+        for known, missed, own in (_PRIOR_NOVELTY, *shown):
             chance = min(novelty / (known + novelty), 1.0 - 1e-9)
             total += missed * math.log(chance) + (own - missed) * math.log1p(-chance)
         return total
