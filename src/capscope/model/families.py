@@ -101,11 +101,6 @@ class Families:
         self._related: dict[tuple[Binding, Pattern], list[tuple[State, str]]] = {}
 
     @property
-    def states(self) -> Sequence[State]:
-        """The states of the rows."""
-        return self._matrix.states
-
-    @property
     def all(self) -> Iterable[CapabilityFamily]:
         """All families, in the order in which they were found."""
         return self._by_key.values()

@@ -120,7 +120,7 @@ class LearnedModel:
         self._parts_at: float = 0.0  # executions from which on parts are looked for again
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = self._new_experts()
-        self.trees = OutcomeTrees(self.experts.families, graph.vocabulary)
+        self.trees = OutcomeTrees(self.experts.families, self.matrix, graph.vocabulary)
         self._tree_poolings: dict[tuple[object, int], PoolingFit] | None = None  # by leaf
         self._fitted_to = graph
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
@@ -221,7 +221,7 @@ class LearnedModel:
             self.types = OutcomeTypes(self.graph.vocabulary)
             self.types.revision = revision + 1
             self.experts = self._new_experts()
-            self.trees = OutcomeTrees(self.experts.families, self.graph.vocabulary)
+            self.trees = OutcomeTrees(self.experts.families, self.matrix, self.graph.vocabulary)
             for capability, intent in enumerate(self.graph.capabilities):
                 self.experts.add(intent)
                 self._labels[capability] = {}

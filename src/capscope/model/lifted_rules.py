@@ -387,7 +387,8 @@ class _Reader:
         self, family: CapabilityFamily, planted: OutcomeTree, names: Sequence[str]
     ) -> Iterator[LiftedRule]:
         """Yield a rule for each leaf of a tree of distributions."""
-        conditions = _paths(planted.tree, self._literals(family, names))
+        named = [LiftedLiteral(((a.predicate, a.arguments),)) for a in self._model.trees.ground]
+        conditions = _paths(planted.tree, [*self._literals(family, names), *named])
         told: dict[int, list[tuple[Expected, Mapping[int, int]]]] = {}
         for pair in self._model.family_pairs(family):
             expected = self._model.trees.expected(planted, pair.capability, pair.row)

@@ -31,6 +31,7 @@ from capscope.model.behaviors import Form, lift
 from capscope.model.families import IDLE, CapabilityFamily, Families, LiftedOutcome, Reference
 from capscope.model.lessons import TermRows, named_terms
 from capscope.model.outcome_types import NO_CHANGE
+from capscope.model.state_graph import StateMatrix
 from capscope.model.terms import ANY, SAME, Binding, Pattern, Term
 from capscope.model.trees import Tree
 from capscope.seeds import child_seed
@@ -39,7 +40,9 @@ from capscope.stats.arrays import Bits, Floats, Integers
 _MOST_EXAMPLES = 2_000  # pairs of one family
 _MOST_ORDERS = 720  # of the objects of a change
 _DEEPEST = 8  # literals of a condition
-_FURTHER_COST = 0.5  # nats for each further object of a literal, or for naming an object
+_FURTHER_COST = 0.5  # nats for each further object of a literal
+_NAMED_COST = 1.0  # nats for each object that a literal names
+_MOST_GROUND = 100  # atoms of a vocabulary whose atoms may be named
 LEAST_GAIN = 3.0
 """Nats by which a tree must explain held-out executions better than rules over roles do."""
 LEAST_LOSS = -1.0
@@ -100,6 +103,8 @@ class Expected(NamedTuple):
     """With probabilities; empty if nothing that was seen under the condition is possible here."""
     meaning: Mapping[int, Effect]
     """The effect that each outcome of the tree means here; several may mean the same one."""
+    numbers: Mapping[Effect, int]
+    """The outcome that each effect counts for: if possible, one that says just this change."""
     draws: int
     """The executions under the condition."""
     doubt: float
@@ -107,19 +112,22 @@ class Expected(NamedTuple):
 
     def counts(self, pair: Mapping[Effect, int]) -> dict[int, int]:
         """Count the outcomes of the tree that a pair has shown; -1 is any other."""
-        number_of = {effect: number for number, effect in reversed([*self.meaning.items()])}
         found: Counter[int] = Counter()
         for effect, number in pair.items():
-            found[number_of.get(effect, -1)] += number
+            found[self.numbers.get(effect, -1)] += number
         return found
 
 
 class OutcomeTrees:
     """Grows outcome trees and reads them."""
 
-    def __init__(self, families: Families, vocabulary: Vocabulary) -> None:
+    def __init__(self, families: Families, matrix: StateMatrix, vocabulary: Vocabulary) -> None:
         self._families = families
+        self._matrix = matrix
         self._vocabulary = vocabulary
+        few = len(vocabulary.atoms) <= _MOST_GROUND
+        self.ground: tuple[Atom, ...] = tuple(vocabulary.atoms) if few else ()
+        """The atoms that a condition may name as well, whatever is asked for."""
         self.by_family: dict[object, OutcomeTree] = {}
         """The trees that stand for a family, by its key."""
 
@@ -140,13 +148,14 @@ class OutcomeTrees:
         before: OutcomeLessons | None = None,
     ) -> OutcomeTree:
         """Grow a tree on pairs of a family, and on examples of another instance."""
-        states = self._families.states
+        states = self._matrix.states
         order = sorted(pairs, key=lambda one: child_seed(states[one.row], one.capability))
         kept = order[:_MOST_EXAMPLES]
-        terms = named_terms(family.space, family.named)
+        terms = (*named_terms(family.space, family.named), *self.ground)
         bits: Bits = np.zeros((0, len(terms)), dtype=np.uint8)
         if kept:
-            bits = self._families.features_of_examples([pair[:2] for pair in kept])
+            features = self._families.features_of_examples([pair[:2] for pair in kept])
+            bits = self._with_ground(features, np.array([pair.row for pair in kept]))
         shown: list[Mapping[LiftedOutcome, int]] = [*self._lifted(kept)]
         lessons = OutcomeLessons(TermRows(terms, bits.astype(bool)), tuple(shown))
         if before is not None:
@@ -158,8 +167,8 @@ class OutcomeTrees:
         place = {outcome: i for i, outcome in enumerate(outcomes)}
         counts = np.zeros((len(shown), len(outcomes)), dtype=np.int64)
         for row, own in enumerate(shown):
-            for outcome, number in own.items():
-                counts[row, place[outcome]] = number
+            for outcome, drawn in own.items():
+                counts[row, place[outcome]] = drawn
         costs = np.array([_cost(term) for term in terms])
         column = {term: i for i, term in enumerate(terms)}
         presupposed = [
@@ -169,6 +178,9 @@ class OutcomeTrees:
         tree = grow_pruned(bits, counts, costs, presupposed)
         effects = {(one.capability, one.row): frozenset(one.counts) for one in pairs}
         return OutcomeTree(outcomes, tree, lessons, tree.counts.sum(axis=1), effects)
+
+    def _with_ground(self, bits: Bits, rows: Integers) -> Bits:
+        return np.concatenate([bits, self._matrix.part(rows)], axis=1) if self.ground else bits
 
     def _lifted(self, pairs: Sequence[FamilyPair]) -> Iterator[Mapping[LiftedOutcome, int]]:
         """Describe the effects of pairs; of several descriptions, the one that fits most often."""
@@ -207,7 +219,7 @@ class OutcomeTrees:
         }
         found: dict[str, list[Pattern]] = {name: [] for name in changed}
         if found:
-            for atom in self._vocabulary.holding(self._families.states[pair.row]):
+            for atom in self._vocabulary.holding(self._matrix.states[pair.row]):
                 others = [o for o in atom.arguments if o not in place]
                 if len(others) == 1 and others[0] in found:
                     pattern = atom.predicate, tuple(place.get(o, SAME) for o in atom.arguments)
@@ -218,20 +230,24 @@ class OutcomeTrees:
     def expected(self, tree: OutcomeTree, capability: int, row: int) -> Expected:
         """Return what a tree expects of a pair."""
         bits = self._families.known_features(capability, np.array([row]))
+        bits = self._with_ground(bits, np.array([row]))
         leaf = int(tree.tree.leaves(bits)[0])
-        counts, state = tree.tree.counts[leaf], self._families.states[row]
+        counts, state = tree.tree.counts[leaf], self._matrix.states[row]
         shares: dict[Effect, float] = {}
         meaning: dict[int, Effect] = {}
+        numbers: dict[Effect, int] = {}
         for number in np.flatnonzero(counts).tolist():
             effect = self._resolved(tree.outcomes[number], capability, row)
             if effect is not None:
                 # An effect that adds what holds already changes less than it does elsewhere.
                 own = meaning[number] = Effect.between(state, effect.apply(state))
                 shares[own] = shares.get(own, 0.0) + float(counts[number])
+                if own == effect or own not in numbers:
+                    numbers[own] = number
         total = sum(shares.values())
         shares = {effect: share / total for effect, share in shares.items()}
         doubt = tree.novelty / (tree.known[leaf] + tree.novelty) if shares else 1.0
-        return Expected(leaf, shares, meaning, int(counts.sum()), float(doubt))
+        return Expected(leaf, shares, meaning, numbers, int(counts.sum()), float(doubt))
 
     def recount(
         self, tree: OutcomeTree, before: Sequence[FamilyPair], after: Sequence[FamilyPair]
@@ -298,7 +314,9 @@ def _presupposed(outcome: LiftedOutcome) -> Iterator[Term]:
 
 def _cost(term: object) -> float:
     """Return what a literal costs beside its choice: shorter conditions are preferred."""
-    return _FURTHER_COST * (term.size - 1 if isinstance(term, Term) else 1)
+    if isinstance(term, Atom):
+        return _NAMED_COST * len(term.arguments)
+    return _FURTHER_COST * (term.size - 1) if isinstance(term, Term) else _NAMED_COST
 
 
 class LeafScores:

@@ -103,7 +103,7 @@ def _row_lines(screen: FirstScreen, show: str, room: int) -> Iterator[str]:
     left = room - 1 - len(screen.rows)
     for number, row in enumerate([heads, *rows]):
         words, gap, of = row[0].strip().rpartition("  (")
-        told = f"{words}{gap[:-1]}{unbroken(gap[-1:] + of)}"
+        told = f"{words}{gap[:-1]}{unbroken(gap[-1:] + of)}" if gap else of
         title = list(wrapped(told, "  " if number else "", "    ", widths[0]))
         besides = list(wrapped(screen.rows[number - 1].besides, _INDENT)) if number else []
         further = [*title[1:], *besides]
