@@ -34,8 +34,11 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Path|Mapping|Sequence|Iterable|Iterator|Callable|Event|Any|StrEnum|NamedTuple)"),
     ("py:.*", r"Observation|Action|Snapshot"),  # whatever simulator and agent agree on
     ("py:.*", r"Integers|Floats|Mask"),
-    ("py:.*", r"RunFacts|Lessons"),  # what `Run` inherits; what a strategy passes on to its model
-    ("py:.*", r"MakeProblem|Progress|ToolAgent|Phrasings"),  # aliases of functions
+    (
+        "py:.*",
+        r"RunFacts|Lessons|Experience",
+    ),  # what `Run` inherits; what a strategy passes on to its model
+    ("py:.*", r"MakeProblem|Listener|Progress|ToolAgent|Phrasings"),  # aliases of functions
     ("py:.*", r"capscope\.\w+\.\w+\..*|capscope\.registry\.T"),
 ]
 

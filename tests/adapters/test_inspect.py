@@ -1,6 +1,5 @@
 """Eval logs of inspect_ai: what is said about two of them, and when an evaluation stops."""
 
-import asyncio
 import gc
 import json
 import math
@@ -30,6 +29,7 @@ from inspect_ai.solver import solver
 from capscope.adapters.inspect import StopWhenDecided, compare_logs
 from capscope.adapters.inspect.comparison import score_change
 from capscope.adapters.inspect.logs import numbers
+from capscope_experiments.benchmarks.early_stopping import in_own_loop
 
 DATASET = EvalDataset(name="questions", shuffled=True)
 
@@ -182,12 +182,12 @@ def planned(hook, number, epochs=1, shuffled=True):
         dataset=SimpleNamespace(shuffled=shuffled), config=SimpleNamespace(sample_shuffle=None)
     )
     samples = [Sample(id=n, input=f"question {n}", target="yes") for n in range(number)]
-    asyncio.run(hook.start_task(task, samples, epochs))
+    in_own_loop(hook.start_task(task, samples, epochs))
 
 
 def complete(hook, place, value, epoch=1):
     score = SimpleNamespace(score=Score(value=value))
-    asyncio.run(hook.complete_sample(place, epoch, {"right": score}))
+    in_own_loop(hook.complete_sample(place, epoch, {"right": score}))
     return hook.decision
 
 
@@ -201,8 +201,8 @@ def test_a_finished_sample_decides_nothing_before_those_that_were_planned_earlie
     planned(in_order, 100)
     assert decisions == [complete(in_order, place, "C") for place in range(30)]
     assert True in decisions
-    assert asyncio.run(hook.schedule_sample(99, 1)).reason == "yes"
-    assert asyncio.run(hook.complete_task())["decision"] == "yes"
+    assert in_own_loop(hook.schedule_sample(99, 1)).reason == "yes"
+    assert in_own_loop(hook.complete_task())["decision"] == "yes"
 
 
 def test_a_sample_without_a_score_counts_against_every_decision():
@@ -231,7 +231,7 @@ def test_samples_that_were_not_planned_decide_nothing():
     planned(hook, 40)
     assert not any(complete(hook, n, "C", epoch=2) for n in range(40))
     assert not any(complete(hook, n, "C") for n in range(100, 140))
-    assert asyncio.run(hook.complete_task())["scored"] == 0
+    assert in_own_loop(hook.complete_task())["scored"] == 0
 
 
 def test_epochs_of_a_sample_are_averaged_and_divide_the_error_rate():

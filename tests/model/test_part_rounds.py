@@ -9,8 +9,8 @@ import pytest
 
 from capscope.logic import Intent, Literal, Predicate, Vocabulary
 from capscope.model import LearnedModel, StateGraph
-from capscope.model.part_rounds import Trials
 from capscope.model.part_search import find_parts
+from capscope.model.parts import Trials
 
 MACHINES = ("m1", "m2", "m3")
 WORDS = Vocabulary(

@@ -23,7 +23,8 @@ def test_a_report_opens_and_loads_nothing(visit):
     assert page.locator("h1").inner_text() == "lamp"
     assert page.locator(".warnings li").inner_text().split("\n") == [
         "!! asked for lit(x): also broken(x)",
-        "10 of 40, never undone path: lit(lamp)",
+        "10 of 40, never undone",
+        "path: lit(lamp)",
     ]
     assert page.locator("#learning-chart svg, #coverage-chart svg").count() == 2
     drawn(page)

@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 import pytest
 
 from capscope import Budget, assess, load
+from capscope.cli.options import Format
 from capscope.report.formats import (
     RENDERERS,
-    Format,
     Statement,
     Status,
     Summary,
+    findings_summary,
     markdown_text,
 )
-from capscope.report.overview import findings_summary
 from support.shown_sessions import ROOT
 
 MAIL = str(ROOT / "examples" / "mail.py:problem")

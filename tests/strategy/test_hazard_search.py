@@ -124,7 +124,7 @@ def test_without_hazards_there_is_no_search(monkeypatch):
     def refuse(*given):
         raise AssertionError("a search without hazards")
 
-    monkeypatch.setattr("capscope.strategy.adaptive.HazardSearch", refuse)
+    monkeypatch.setattr("capscope.strategy.hazard_search.HazardSearch", refuse)
     run = run_kitchen(kitchen(), budget=Budget(executions=40))
     assert run.hazards == ()
     with pytest.raises(AssertionError, match="a search without hazards"):

@@ -46,8 +46,9 @@ class Visits:
             self.requests.append(address)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
+    # Until it is closed, its event loop runs in this thread, which tests of other modules may need.
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         missing = (

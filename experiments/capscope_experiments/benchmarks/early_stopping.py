@@ -13,10 +13,12 @@ import asyncio
 import heapq
 import math
 import sys
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import NormalDist
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -25,6 +27,7 @@ from capscope.adapters.inspect.early_stopping import StopWhenDecided
 from capscope.adapters.inspect.logs import LoggedSample, LoggedScores, sample_content
 from capscope.stats.arrays import Floats
 
+T = TypeVar("T")
 ERROR_RATE = 0.05
 IN_FLIGHT = 10
 _Z = NormalDist().inv_cdf(1 - ERROR_RATE)
@@ -158,7 +161,13 @@ def stopped(
             elif hook.decision is not None or not running:
                 return hook.decision, started
 
-    return asyncio.run(evaluation())
+    return in_own_loop(evaluation())
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: the caller's may have an event loop already."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 @dataclass(frozen=True)

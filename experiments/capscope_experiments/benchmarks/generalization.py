@@ -287,8 +287,10 @@ def surprises(model: CapabilityModel, problem: Problem, seed: int) -> str:
     """Describe the fresh executions that the model did not predict."""
     unknown = wrong = 0
     asked = tuple(map(Intent.parse, problem.intents))
-    fresh = in_use(problem, asked, random.Random(f"fresh {seed}"))
-    for state, intent, after in islice(fresh, FRESH):
+    fresh = [*islice(in_use(problem, asked, random.Random(f"fresh {seed}")), FRESH)]
+    if isinstance(model, LearnedModel):
+        model.anticipate(dict.fromkeys(state for state, _, _ in fresh))
+    for state, intent, after in fresh:
         predicted = model.predict(state, intent)
         unknown += not predicted
         wrong += bool(predicted) and not predicted.get(after)

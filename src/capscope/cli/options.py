@@ -4,6 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from enum import StrEnum
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -13,7 +14,6 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
 from capscope.journal.run_meta import Budget
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
-from capscope.report.formats import Format
 
 
 def grouped(group: OptionGroup, text: str, *flags: str, **given: Any) -> Any:
@@ -24,6 +24,18 @@ def grouped(group: OptionGroup, text: str, *flags: str, **given: Any) -> Any:
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
 ]
+
+
+class Format(StrEnum):
+    """The forms in which commands print a summary."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+    SARIF = "sarif"
+
+
 FormatOption = Annotated[
     Format,
     typer.Option(

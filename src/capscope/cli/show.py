@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.cli.options import DrawPictures, FormatOption, Json, OpenInBrowser, RunArgument
+from capscope.cli.options import (
+    DrawPictures,
+    Format,
+    FormatOption,
+    Json,
+    OpenInBrowser,
+    RunArgument,
+)
 from capscope.cli.output import phases, print_answer, print_with_page
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
@@ -16,11 +23,9 @@ from capscope.insight.hazards.wording import hazards_document, hazards_lines
 from capscope.journal.run_directory import REPORT, write_atomically
 from capscope.logic import Intent
 from capscope.report.draws import draw_lines, draws_document
-from capscope.report.formats import RENDERERS, Format
 from capscope.report.overview import (
     findings_document,
     findings_lines,
-    findings_summary,
     model_lines,
     rule_lines,
 )
@@ -61,12 +66,15 @@ def show_run(
     Markdown, JUnit and SARIF list the findings, and the requests without any.
     """
     json = json or format is Format.JSON
-    if format in RENDERERS and (json or rules or draws or transcript):
+    elsewhere = format not in (Format.TEXT, Format.JSON)
+    if elsewhere and (json or rules or draws or transcript):
         raise CapscopeError(f"--format {format} lists findings only; for more use text or json")
     with phases("show"):
         loaded = load(run)
         wanted = None if capability is None else loaded.graph.match_capabilities(capability)
-        if format in RENDERERS:
+        if elsewhere:
+            from capscope.report.formats import RENDERERS, findings_summary
+
             answer: Any = list(RENDERERS[format](findings_summary(loaded, wanted, limit)))
         elif draws or transcript:
             asked = loaded, _the_one(wanted, run), limit, transcript

@@ -17,7 +17,6 @@ import numpy as np
 from capscope.journal.execution_table import Transition
 from capscope.logic import Effect, Intent, LiteralTest, State, Vocabulary
 from capscope.model.outcome_types import GRID, NO_CHANGE, OddsPooling
-from capscope.model.part_rounds import Trials
 from capscope.model.parts import (
     INTENT,
     REQUEST,
@@ -27,6 +26,7 @@ from capscope.model.parts import (
     PartInstance,
     PartRate,
     Shown,
+    Trials,
     bound,
     instances,
     joined_with,

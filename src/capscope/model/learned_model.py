@@ -55,8 +55,8 @@ from capscope.model.lifted_rules import (
 from capscope.model.outcome_trees import (
     LEAST_GAIN,
     LEAST_LOSS,
-    Expected,
     FamilyPair,
+    Foretold,
     HeldOut,
     OutcomeTrees,
 )
@@ -550,7 +550,7 @@ class LearnedModel:
             return {number: 1.0}
         return pursuit.options(capability, row) or {number: 1.0}
 
-    def _told(self, row: int, capability: int) -> Expected | None:
+    def _told(self, row: int, capability: int) -> Foretold | None:
         """Return what the tree of a family expects of a pair; None if the experts tell."""
         tree = self.trees.of(capability)
         return None if tree is None else self.trees.expected(tree, capability, row)
@@ -588,6 +588,10 @@ class LearnedModel:
 
     def doubts(self, capability: int, rows: Integers) -> Floats:
         """Return the doubt of what is inferred of a capability in some rows; 1 if unknown."""
+        if self.trees.of(capability) is not None:
+            told = (self._told(row, capability) for row in rows.tolist())
+            doubts = [1.0 if one is None else one.doubt for one in told]
+            return np.array([1.0 if doubt > _UNKNOWN else doubt for doubt in doubts])
         self.infer(int(rows.max()), capability)
         types, belief = (known[rows] for known in self._inferred[capability])
         known = [
@@ -779,19 +783,20 @@ class LearnedModel:
         )
 
     def _by_tree(
-        self, told: Expected, state: State, capability: int, pair: PairStats | None = None
+        self, told: Foretold, state: State, capability: int, pair: PairStats | None = None
     ) -> LearnedPrediction:
         """Predict by the tree of a family, and by what a pair has shown itself."""
+        leaf = self.trees.leaf_number(capability, told.leaf)
         rule = tuple(sorted({*told.effects, *(() if pair is None else pair.counts)}))
         if pair is None:
             if told.doubt > _UNKNOWN:
-                support = Support(rule, told.draws, 0, 0.0, told.leaf)
+                support = Support(rule, told.draws, 0, 0.0, leaf)
                 return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
             return LearnedPrediction(
                 self._ends(told.effects, state, capability),
                 Provenance.INFERRED,
                 lambda: told.doubt,
-                Support(rule, told.draws, 0, told.draws, told.leaf),
+                Support(rule, told.draws, 0, told.draws, leaf),
             )
         pooling = self._tree_pooling(capability, told.leaf)
         worth = pooling.worth(pair.counts, told.effects, told.draws, told.draws)
@@ -804,7 +809,7 @@ class LearnedModel:
             ),
             Provenance.TRIED,
             lambda: self._unseen(state, capability),
-            Support(rule, told.draws, pair.total, worth, told.leaf),
+            Support(rule, told.draws, pair.total, worth, leaf),
         )
 
     def _tree_pooling(self, capability: int, leaf: int) -> PoolingFit:

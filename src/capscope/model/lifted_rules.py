@@ -35,7 +35,7 @@ from capscope.model.trees import Tree
 
 if TYPE_CHECKING:
     from capscope.model.learned_model import LearnedModel
-    from capscope.model.outcome_trees import Expected, OutcomeTree
+    from capscope.model.outcome_trees import Foretold, OutcomeTree
 
 _FURTHER = "·"
 """How a further object of an atom is written."""
@@ -389,7 +389,7 @@ class _Reader:
         """Yield a rule for each leaf of a tree of distributions."""
         named = [LiftedLiteral(((a.predicate, a.arguments),)) for a in self._model.trees.ground]
         conditions = _paths(planted.tree, [*self._literals(family, names), *named])
-        told: dict[int, list[tuple[Expected, Mapping[int, int]]]] = {}
+        told: dict[int, list[tuple[Foretold, Mapping[int, int]]]] = {}
         for pair in self._model.family_pairs(family):
             expected = self._model.trees.expected(planted, pair.capability, pair.row)
             told.setdefault(expected.leaf, []).append((expected, expected.counts(pair.counts)))

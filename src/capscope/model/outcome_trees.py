@@ -37,6 +37,7 @@ from capscope.model.trees import Tree
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Bits, Floats, Integers
 
+_MOST_LEAVES = 10_000
 _MOST_EXAMPLES = 2_000  # pairs of one family
 _MOST_ORDERS = 720  # of the objects of a change
 _DEEPEST = 8  # literals of a condition
@@ -94,7 +95,7 @@ class OutcomeTree:
     """After n executions under a condition the next outcome is new with novelty / (n + novelty)."""
 
 
-class Expected(NamedTuple):
+class Foretold(NamedTuple):
     """What an outcome tree expects of a pair."""
 
     leaf: int
@@ -135,6 +136,11 @@ class OutcomeTrees:
         """Return the tree that stands for the family of a capability, if one does."""
         known = self._families.of[capability : capability + 1]
         return self.by_family.get(known[0].key) if known else None
+
+    def leaf_number(self, capability: int, leaf: int) -> int:
+        """Return a number for a leaf that no leaf of another family has."""
+        place = [*self.by_family].index(self._families.of[capability].key)
+        return _MOST_LEAVES * (place + 1) + leaf
 
     def shown(self, capability: int, row: int) -> frozenset[Effect] | None:
         """Return what a pair had shown when its tree was grown; None if it was not tried."""
@@ -227,7 +233,7 @@ class OutcomeTrees:
                         found[others[0]].append(pattern)
         return found
 
-    def expected(self, tree: OutcomeTree, capability: int, row: int) -> Expected:
+    def expected(self, tree: OutcomeTree, capability: int, row: int) -> Foretold:
         """Return what a tree expects of a pair."""
         bits = self._families.known_features(capability, np.array([row]))
         bits = self._with_ground(bits, np.array([row]))
@@ -247,7 +253,7 @@ class OutcomeTrees:
         total = sum(shares.values())
         shares = {effect: share / total for effect, share in shares.items()}
         doubt = tree.novelty / (tree.known[leaf] + tree.novelty) if shares else 1.0
-        return Expected(leaf, shares, meaning, numbers, int(counts.sum()), float(doubt))
+        return Foretold(leaf, shares, meaning, numbers, int(counts.sum()), float(doubt))
 
     def recount(
         self, tree: OutcomeTree, before: Sequence[FamilyPair], after: Sequence[FamilyPair]

@@ -22,7 +22,6 @@ import numpy as np
 from capscope.logic import Effect, Literal, State, Vocabulary
 from capscope.model.decomposition import Decomposition, tried
 from capscope.model.outcome_types import NO_CHANGE
-from capscope.model.part_rounds import Trials
 from capscope.model.part_table import PartTable, Path, Record
 from capscope.model.parts import (
     REQUEST,
@@ -30,6 +29,7 @@ from capscope.model.parts import (
     Binding,
     Part,
     PartInstance,
+    Trials,
     instances,
     renamed,
     split,

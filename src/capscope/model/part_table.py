@@ -16,7 +16,6 @@ import numpy as np
 from capscope.logic import Atom, Effect, Literal, LiteralTest, State, Vocabulary
 from capscope.logic.shortest_condition import bit_matrix
 from capscope.model.decomposition import Decomposition
-from capscope.model.part_rounds import Trials
 from capscope.model.parts import (
     ANY,
     OTHER,
@@ -26,6 +25,7 @@ from capscope.model.parts import (
     PartCondition,
     PartInstance,
     PartRate,
+    Trials,
     bound,
     joined_with,
 )

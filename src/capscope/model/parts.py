@@ -10,7 +10,8 @@ prediction is the distribution over cores times that of each part.
 machine that runs), or at most one of them changes in an execution ("one of the other mails").
 
 **Rounds.** An execution that changed nothing may have gone on until something did, as of an agent
-that waits for a failure. Where that explains the draws better, probabilities are by round.
+that waits for a failure. Where that explains the draws better, probabilities are by round
+(`Trials`).
 
 **Conditions.** A probability depends on a small tree of conditions on the part's objects, the
 objects of the request, the rest of the state and the core, such as "at least 1 v with conn(z,v) and
@@ -29,9 +30,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from capscope.logic import Atom, Effect, Literal, LiteralTest, State, Vocabulary
 from capscope.model.outcome_types import NO_CHANGE, OddsPooling
+from capscope.stats.arrays import Floats, Integers, Mask
 
+_MOST_STEPS = 500
+_CLOSE = 1e-5
 VARIABLES = "?z", "?w"
 OTHER = "?v"
 ANY = "_"
@@ -161,7 +167,7 @@ class Part:
     """Probabilities by condition."""
     idle: tuple[PartRate, ...] = ()
     """If an execution goes on until something changes: how often nothing did, of the executions in
-    which only parts could happen. The rates are then those of one round (`part_rounds`)."""
+    which only parts could happen. The rates are then those of one round (`Trials`)."""
     occurrences: int = 0
     """How often it happened: the number of instances."""
     executions: int = 0
@@ -278,3 +284,56 @@ def split(
                 hits.append(one)
                 rest = rest.without(mine)
     return ([], effect) if choice and len(hits) > 1 else (hits, rest)
+
+
+class Trials(NamedTuple):
+    """What could have happened in some executions: a row for each instance of a part.
+
+    If executions go on until something changes, the instances are independent in each round, but
+    not in an execution. The rates by round that explain the executions best are found by
+    expectation maximization: given rates, an execution took on average `1 / (1 - none)` rounds,
+    where `none` is the probability of a round without change.
+    """
+
+    of: Integers
+    """The execution of each row, or several that went alike."""
+    hits: Integers
+    """How often the instance changed."""
+    times: Integers
+    """How often each execution occurred; 0 if it does not tell about the rates."""
+    went_on: Mask
+    """Of each execution: whether nothing else changed, so that it may have had more rounds."""
+
+    def rounds(self, rates: Floats) -> Floats:
+        """Return the expected number of rounds of each execution, given the rate of each row."""
+        sizes = len(self.times)
+        with np.errstate(divide="ignore"):
+            none = np.exp(np.bincount(self.of, np.log1p(-np.minimum(rates, 1.0)), minlength=sizes))
+        changes = np.where(self.went_on, 1.0 - none, 1.0)
+        return 1.0 / np.maximum(changes, _CLOSE)
+
+    def rates(self, leaf: Integers) -> tuple[Floats, Floats]:
+        """Return the rates by round.
+
+        Args:
+            leaf: The number of the rate of each row.
+
+        Returns:
+            The rates, and the expected rounds of each execution.
+        """
+        size = int(leaf.max(initial=-1)) + 1
+        times = self.times
+        hits = np.bincount(leaf, np.where(times[self.of], self.hits, 0), minlength=size)
+        draws = np.bincount(leaf, times[self.of], minlength=size)
+        rates, rounds = _posterior(hits, draws), np.ones(len(times))
+        for _ in range(_MOST_STEPS if self.went_on.any() else 0):
+            rounds = self.rounds(rates[leaf])
+            draws = np.bincount(leaf, (times * rounds)[self.of], minlength=size)
+            before, rates = rates, _posterior(hits, draws)
+            if np.abs(rates - before).max(initial=0.0) < _CLOSE:
+                break
+        return rates, rounds
+
+
+def _posterior(hits: Floats | Integers, draws: Floats | Integers) -> Floats:
+    return np.where(hits > 0, (hits + 0.5) / (draws + 1.0), 0.0)

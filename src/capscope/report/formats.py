@@ -10,30 +10,30 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from capscope.insight.findings import Finding
+from capscope.insight.findings.context import FindingContext
+from capscope.insight.findings.requests import requests
+from capscope.logic import Intent
+from capscope.report.overview import about, heading_lines
+from capscope.report.text import finding_details
 from capscope.sanitize import sanitize
 from capscope.version import __version__
+from capscope.wording import counted
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MARKUP = re.compile(r"[\\`*_\[\]<>#|~!&]")
 _LINK = re.compile(r"[@#](?=\w)|:(?=//)|www(?=\.)")
 """What a code host turns into a link unless something stands in between."""
-
-
-class Format(StrEnum):
-    """The forms in which commands print an summary."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
-    SARIF = "sarif"
 
 
 class Status(StrEnum):
@@ -201,9 +201,50 @@ def _location(source: str) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
 
 
-RENDERERS: Mapping[Format, Callable[[Summary], Iterable[str]]] = {
-    Format.MARKDOWN: markdown,
-    Format.JUNIT: junit,
-    Format.SARIF: sarif,
+RENDERERS: Mapping[str, Callable[[Summary], Iterable[str]]] = {
+    "markdown": markdown,
+    "junit": junit,
+    "sarif": sarif,
 }
 """What writes the lines of a summary, by format; a command has its own text and JSON."""
+
+
+def findings_summary(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Summary:
+    """Return the findings, and the requests without one, for the formats of other tools."""
+    found = about(run.findings(), wanted)
+    told = [_statement(run, finding) for finding in found[:limit]]
+    watched = sum(finding.watch for finding in found)
+    amount = counted(watched, "finding") if watched else "nothing"
+    return Summary(
+        run.problem,
+        f"{amount} to watch out for",
+        [*told, *_without_finding(run, {one.request for one in run.findings()}, wanted)],
+        tuple(heading_lines(run)),
+        run.identity.source,
+    )
+
+
+def _statement(run: Run, finding: Finding) -> Statement:
+    return Statement(
+        str(finding.kind),
+        finding.request,
+        finding.sentence,
+        Status.FAILED if finding.watch else Status.NOTED,
+        tuple(finding_details(run, finding)),
+        f"{finding.change}{finding.condition}".strip(),
+    )
+
+
+def _without_finding(
+    run: Run, told: Collection[str], wanted: Collection[Intent] | None
+) -> Iterator[Statement]:
+    """Say of each form of request without a finding in how many executions it was asked for."""
+    why, capabilities = run.claim_withheld, run.capabilities
+    for form in requests(FindingContext(run)):
+        asked = {capabilities[number] for number in form.capabilities}
+        if form.text in told or not (wanted is None or asked.intersection(wanted)):
+            continue
+        text = f"Asked for {form.text}: no finding in {counted(len(form.rows), 'execution')}."
+        undecided = why and f"{text[:-1]}, which shows nothing: {why}."
+        status = Status.UNDECIDED if undecided else Status.PASSED
+        yield Statement("no finding", form.text, undecided or text, status)

@@ -7,8 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.insight.findings import Finding
-from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.requests import requests
 from capscope.insight.first_screen import run_screen_lines
 from capscope.insight.first_screen.screen import extent_of, nothing_of
 from capscope.insight.first_screen.watch_out import sentence_in_words
@@ -16,8 +14,7 @@ from capscope.insight.hazards.wording import hazard_headlines
 from capscope.insight.notes import claim_lines, coverage_text, run_notes, verdict_document
 from capscope.insight.rule_wording import model_lines as rules_lines
 from capscope.logic import Intent, to_json
-from capscope.report.formats import Statement, Status, Summary
-from capscope.report.text import capability_lines, finding_details, finding_lines
+from capscope.report.text import capability_lines, finding_lines
 from capscope.wording import counted, wrapped
 
 if TYPE_CHECKING:
@@ -76,7 +73,8 @@ def _claims_document(run: Run) -> dict[str, Any]:
     }
 
 
-def _heading_lines(run: Run) -> Iterator[str]:
+def heading_lines(run: Run) -> Iterator[str]:
+    """Say what was assessed, and what is claimed."""
     yield f"{run.problem}: {extent_of(run)}"
     yield from hazard_headlines(run)
     yield from claim_lines(run)
@@ -85,7 +83,7 @@ def _heading_lines(run: Run) -> Iterator[str]:
 
 def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
     """List the findings, as far as they are about wanted capabilities."""
-    changes = _about(run.findings(), wanted)
+    changes = about(run.findings(), wanted)
     if not changes:
         yield from _nothing_lines(run)
         return
@@ -100,7 +98,7 @@ def _nothing_lines(run: Run) -> Iterator[str]:
     yield from wrapped(nothing)
 
 
-def _about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequence[Finding]:
+def about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequence[Finding]:
     """Select the findings that are about wanted capabilities."""
     if wanted is None:
         return told
@@ -109,7 +107,7 @@ def _about(told: Sequence[Finding], wanted: Collection[Intent] | None) -> Sequen
 
 def rule_lines(run: Run, limit: int | None) -> Iterator[str]:
     """Describe the rules of the model, up to a limit."""
-    yield from _heading_lines(run)
+    yield from heading_lines(run)
     if run.infers:
         yield coverage_text(run)
     yield ""
@@ -118,7 +116,7 @@ def rule_lines(run: Run, limit: int | None) -> Iterator[str]:
 
 def model_lines(run: Run, wanted: Sequence[Intent], limit: int | None) -> Iterator[str]:
     """Describe wanted capabilities, up to a limit; the rules come first if all are wanted."""
-    yield from _heading_lines(run)
+    yield from heading_lines(run)
     if run.infers:
         yield coverage_text(run)
     yield from _change_lines(run, wanted, _MOST_CHANGES)
@@ -134,8 +132,8 @@ def model_lines(run: Run, wanted: Sequence[Intent], limit: int | None) -> Iterat
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
     """Describe the findings, or those about the wanted capabilities, up to a limit."""
-    findings = _about(run.findings(), wanted)
-    yield from _heading_lines(run)
+    findings = about(run.findings(), wanted)
+    yield from heading_lines(run)
     if not findings:
         yield from _nothing_lines(run)
     numbers = {id(one): number for number, one in enumerate(run.findings(), 1)}
@@ -152,52 +150,11 @@ def findings_document(
     return {
         "problem": run.problem,
         "hazards": to_json(run.hazards),
-        "findings": to_json(_about(run.findings(), wanted)[:limit]),
+        "findings": to_json(about(run.findings(), wanted)[:limit]),
         "agent_failures": to_json(run.agent_failures),
         "aliasing": to_json(run.aliasing),
         "drift": to_json(run.drift),
     }
-
-
-def findings_summary(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Summary:
-    """Return the findings, and the requests without one, for the formats of other tools."""
-    found = _about(run.findings(), wanted)
-    told = [_statement(run, finding) for finding in found[:limit]]
-    watched = sum(finding.watch for finding in found)
-    amount = counted(watched, "finding") if watched else "nothing"
-    return Summary(
-        run.problem,
-        f"{amount} to watch out for",
-        [*told, *_without_finding(run, {one.request for one in run.findings()}, wanted)],
-        tuple(_heading_lines(run)),
-        run.identity.source,
-    )
-
-
-def _statement(run: Run, finding: Finding) -> Statement:
-    return Statement(
-        str(finding.kind),
-        finding.request,
-        finding.sentence,
-        Status.FAILED if finding.watch else Status.NOTED,
-        tuple(finding_details(run, finding)),
-        f"{finding.change}{finding.condition}".strip(),
-    )
-
-
-def _without_finding(
-    run: Run, told: Collection[str], wanted: Collection[Intent] | None
-) -> Iterator[Statement]:
-    """Say of each form of request without a finding in how many executions it was asked for."""
-    why, capabilities = run.claim_withheld, run.capabilities
-    for form in requests(FindingContext(run)):
-        asked = {capabilities[number] for number in form.capabilities}
-        if form.text in told or not (wanted is None or asked.intersection(wanted)):
-            continue
-        text = f"Asked for {form.text}: no finding in {counted(len(form.rows), 'execution')}."
-        undecided = why and f"{text[:-1]}, which shows nothing: {why}."
-        status = Status.UNDECIDED if undecided else Status.PASSED
-        yield Statement("no finding", form.text, undecided or text, status)
 
 
 def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = True) -> Iterator[str]:

@@ -84,7 +84,7 @@ def evidence_of_change(counts: Counts) -> Floats:
     convex function of the number of hits, so its mean is at most that for one common probability
     (Hoeffding, 1956).
 
-    >>> counts = [np.array([n]) for n in (0, 200, 2, 10)]
+    >>> counts = [np.array([n]) for n in (0, 200, 3, 10)]
     >>> bool(evidence_of_change(tuple(counts))[0] > np.log(50))
     True
     """

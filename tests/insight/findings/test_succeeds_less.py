@@ -60,7 +60,7 @@ def test_what_fails_more_often_under_a_flag_succeeds_less():
 
 
 def test_an_object_that_is_taken_for_another_is_told_with_both():
-    run = run_about("confused", 900, 2)
+    run = run_about("confused", 900, 3)
     found = of_kind(run, Kind.CONFUSES)
     told = {(f.request, f.change, " and ".join(map(str, f.when))) for f in found}
     assert ("on(x)", "on(red)", "x = pink") in told

