@@ -12,7 +12,7 @@ of change beyond the request. Executions of the new agent are evidence in two wa
   a request drawn evenly from those that the baseline executed under the condition. Trial j may
   spend 6 / (π j)² of an error rate of its own.
 
-To find what to ask about where use seldom leads, pairs that the baseline executed are *screened*,
+To find candidates in states that are rare in use, pairs that the baseline executed are *screened*,
 with equal weights; such executions are no evidence.
 
 Either way both sides meet the same mixture of states (`betting.evidence_of_change`): an error of
